@@ -6,24 +6,25 @@ import (
 )
 
 // Contexts that must leave their channels at a boundary are revoked, and begin to flush, before it.
-// A gang that computes then goes on computing, and the next one has the channels as soon as its
-// slice begins. The outgoing gang sends nothing to other nodes for that long.
+// A computing gang is not disturbed by that, and the next gang has the channels as soon as its slice
+// begins. The cost: the outgoing gang sends nothing to other nodes for that long.
 
 const (
-	// aheadFirst is the first value of the time before the boundary: revoke and flush usually take
-	// that long on an idle machine.
+	// aheadFirst is the initial time between the revoke and the boundary: the usual duration of
+	// revoke and flush on a machine that is not busy.
 	aheadFirst = 200 * time.Microsecond
 	// MaxAhead bounds the time for which a gang may lose its network.
 	MaxAhead = 400 * time.Microsecond
-	// aheadPart also bounds it, by 1/aheadPart of the slice that ends.
+	// aheadPart bounds that time also to this part of the slice that ends.
 	aheadPart = 16
 )
 
-// aheadRule estimates how long processes take to release their contexts, so that nine of ten have
-// done so by the boundary. The least is the time of a wake-up.
+// aheadRule learns how long processes take to release their contexts: nine of ten must have done so
+// by the boundary. The minimum is the time of a wake-up.
 var aheadRule = quantile.Rule{Step: 4 * time.Microsecond, Odds: 9, Min: 50 * time.Microsecond, Max: MaxAhead}
 
-// leaveAhead orders the revokes that are due ahead of the next boundary, and sets leaveAt.
+// leaveAhead revokes the contexts that must leave at the next boundary if it is time, and sets
+// leaveAt to the instant at which that is due.
 func (m *Machine) leaveAhead(now int64) {
 	if m.leaveAt = m.nextLeave(); m.leaveAt > now {
 		return
@@ -37,9 +38,8 @@ func (m *Machine) leaveAhead(now int64) {
 	}
 }
 
-// endAhead ends the work of leaveAhead when another row or plan comes on, and adapts the time
-// ahead. It reports whether any contexts were leaving: a job that stays on after all must get them
-// back.
+// endAhead ends the work of leaveAhead when another row or plan comes on, and learns from it. It
+// returns true if contexts were revoked ahead: jobs that stay on after all must get theirs back.
 func (m *Machine) endAhead() (left bool) {
 	late := false
 	for i := range m.jobs {
@@ -53,11 +53,11 @@ func (m *Machine) endAhead() (left bool) {
 	return left
 }
 
-// nextLeave returns the local instant at which contexts begin to leave before the next boundary, or
-// Never; job.leaving then reports whose. If another plan is to come, a job that leaves by the
-// present plan may stay on.
+// nextLeave returns the local instant at which contexts must be revoked ahead of the next boundary,
+// or Never; job.leaving then holds for their jobs. While a newer plan waits for its origin, it
+// returns Never, since a job that leaves by the present plan may stay on.
 func (m *Machine) nextLeave() int64 {
-	if m.networked == 0 || !m.cur.present || len(m.coming) > 0 || !m.gone() || m.fitTogether() {
+	if m.networked == 0 || !m.cur.present || len(m.coming) > 0 || !m.rowRuns() || m.fitTogether() {
 		return Never
 	}
 	at, pos := m.cur.nextChange(m.slot)
@@ -73,10 +73,10 @@ func (m *Machine) nextLeave() int64 {
 	return Never
 }
 
-// gone reports whether the jobs of the row that is on run. Others may still be stopping.
-func (m *Machine) gone() bool { return m.state == Steady || m.state == Go && m.record.Running != 0 }
+// rowRuns reports whether the jobs of the present row run. Other jobs may still be stopping.
+func (m *Machine) rowRuns() bool { return m.state == Steady || m.state == Go && m.record.Running != 0 }
 
-// fitTogether reports whether there is room for all contexts, so that none ever leaves.
+// fitTogether reports whether there is room for the contexts of all jobs, so that none ever leaves.
 func (m *Machine) fitTogether() bool {
 	room := m.config.Channels
 	for i := range m.jobs {
@@ -85,8 +85,8 @@ func (m *Machine) fitTogether() bool {
 	return room >= 0
 }
 
-// leaving reports whether the job is on, and its contexts must leave their channels when the row
-// comes on for which fit was called.
+// leaving reports whether the job is on and its contexts must leave their channels when the row of
+// the last call of fit comes on.
 func (j *job) leaving() bool {
 	return j.want && !j.on && !j.fits && j.bound == live && j.phase == PhaseRunning
 }

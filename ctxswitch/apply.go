@@ -2,7 +2,7 @@ package ctxswitch
 
 import "slices"
 
-// apply records an event in the tables. It decides nothing; transition.go has the decisions.
+// apply enters a fact into the tables. It decides nothing: transition.go derives the consequences.
 func (m *Machine) apply(now int64, ev *Event) {
 	switch ev.Kind {
 	case EventTick:
@@ -27,9 +27,10 @@ func (m *Machine) apply(now int64, ev *Event) {
 	}
 }
 
-// onPlan accepts a plan if it is newer than any before. It comes into force at its origin. Until
-// then earlier plans of its term stay in force, each from its own origin on. onPlan drops plans of
-// the term that would begin later, and plans of earlier leaders.
+// onPlan accepts a plan if it is newer than all before. The plan comes into force at its origin
+// (see selectRow). Until then earlier plans of the same term stay in force, each from its own
+// origin on. onPlan drops waiting plans of other terms, and those that would begin no sooner than
+// the new one.
 func (m *Machine) onPlan(now int64, p *Plan) {
 	if p == nil || p.Validate() != nil {
 		m.counters[CountRefusedEvents]++
@@ -56,7 +57,7 @@ func (m *Machine) onPlan(now int64, p *Plan) {
 	m.coming = append(m.coming, next)
 }
 
-// onOffset sets the clock of the plans of this term, and keeps the newest clock for plans to come.
+// onOffset sets the clock of the plans of a term, and keeps the newest offset for plans to come.
 func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	if offset <= -maxInstant || offset >= maxInstant {
 		m.counters[CountRefusedEvents]++
@@ -80,7 +81,7 @@ func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	}
 }
 
-// onAdopted adds a job that already has processes.
+// onAdopted adds a job that has processes already.
 func (m *Machine) onAdopted(now int64, ev *Event) {
 	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, launched: true, phase: PhaseRunning, since: now}
 	if ev.Contexts > 0 {
@@ -96,8 +97,8 @@ func (m *Machine) onAdopted(now int64, ev *Event) {
 	m.disturbed = m.add(j) && !j.want && !j.settled()
 }
 
-// onLaunched records that all processes of the job exist. Those that were forked since its freeze
-// was ordered may run, so it counts as running: it is stopped again if the row does not want it, or
+// onLaunched notes that all processes of the job exist. Processes that were born after the order to
+// freeze may run, so the job counts as running: it is stopped again if the row does not want it, or
 // thawed if it does.
 func (m *Machine) onLaunched(now int64, id JobID) {
 	j := m.lookup(id)
@@ -105,18 +106,18 @@ func (m *Machine) onLaunched(now int64, id JobID) {
 		return
 	}
 	j.launched = true
-	m.moreRun(now, j)
+	m.noteNewProcesses(now, j)
 }
 
-// onRespawned records that a process was forked that no order has reached.
+// onRespawned notes a new process that no order has reached.
 func (m *Machine) onRespawned(now int64, id JobID) {
 	if j := m.lookup(id); j != nil && j.launched {
-		m.moreRun(now, j)
+		m.noteNewProcesses(now, j)
 	}
 }
 
-// moreRun makes a job count as running because of newly forked processes.
-func (m *Machine) moreRun(now int64, j *job) {
+// noteNewProcesses marks a job as running because new processes run.
+func (m *Machine) noteNewProcesses(now int64, j *job) {
 	if j.phase == PhaseRunning {
 		return
 	}
@@ -125,8 +126,8 @@ func (m *Machine) moreRun(now int64, j *job) {
 	m.disturbed = true
 }
 
-// onConnected records that a job has contexts now. They are made on their channels, so the contexts
-// of a job that is not on may have to leave.
+// onConnected notes that a job now has contexts. They begin on their channels, so the machine may
+// have to take those of a job that is off from its channels.
 func (m *Machine) onConnected(id JobID, contexts int) {
 	j := m.lookup(id)
 	if j == nil || j.contexts > 0 {
@@ -137,7 +138,8 @@ func (m *Machine) onConnected(id JobID, contexts int) {
 	m.residentsDue, m.disturbed = true, !j.want
 }
 
-// onDone handles the answer to an order. It ignores answers to orders that were replaced.
+// onDone processes the answer to an order. An answer to an order that was replaced is ignored: it
+// does not describe the present.
 func (m *Machine) onDone(now int64, ev *Event) {
 	j := m.lookup(ev.Job)
 	if j == nil {
@@ -161,7 +163,7 @@ func (m *Machine) onDone(now int64, ev *Event) {
 	m.answered(now, j, ev.Step)
 }
 
-// wants reports whether the row that is on has the job.
+// wants reports whether the present row has the job.
 func (m *Machine) wants(id JobID) bool {
 	if !m.cur.present || m.slot.Pos < 0 {
 		return false

@@ -3,7 +3,7 @@ package ctxswitch
 // Counter identifies a counter of a machine.
 type Counter uint8
 
-// The counters; CounterTable has the meanings.
+// The counters. CounterTable has their meanings.
 const (
 	CountSwitches Counter = iota
 	CountSuperseded
@@ -43,5 +43,5 @@ var CounterTable = [counterCount]CounterInfo{
 	{CountStays, "contexts_stayed", "Contexts that stayed on their channels when their job left.", "contexts"},
 }
 
-// Count returns the present value of a counter, which never decreases.
+// Count returns the present value of a counter. Counters only grow.
 func (m *Machine) Count(c Counter) uint64 { return m.counters[c] }

@@ -1,9 +1,9 @@
 package ctxswitch
 
-// EventKind is the kind of an event.
+// EventKind is the kind of fact of an event.
 type EventKind uint8
 
-// The kinds of events; each has a function that makes one.
+// The kinds of events. Each has a function below that makes such an event.
 const (
 	EventTick EventKind = iota
 	EventPlan
@@ -17,8 +17,8 @@ const (
 	EventJobRespawned
 )
 
-// Event is an input of the machine. Make it with one of the functions below, since the meaning of
-// the fields depends on the kind.
+// Event is an input of the machine: a fact. Make it with one of the functions below; its kind
+// defines which fields are set.
 type Event struct {
 	Kind     EventKind
 	Frozen   bool
@@ -35,12 +35,12 @@ type Event struct {
 // Tick reports only that time has passed. It is due at Deadline and harmless at any other instant.
 func Tick() Event { return Event{Kind: EventTick} }
 
-// PlanArrived reports a plan from a leader. The machine copies it. It counts and ignores a plan
-// that is invalid or not newer than the newest so far.
+// PlanArrived reports a plan from a leader. The machine copies it. It counts and otherwise ignores
+// a plan that is invalid or not newer than the newest one seen.
 func PlanArrived(p *Plan) Event { return Event{Kind: EventPlan, Plan: p} }
 
-// OffsetChanged reports by how many nanoseconds the clock of the term's leader is ahead of the
-// local one. A plan is followed by the clock of its own term, and not before this is known.
+// OffsetChanged reports by how many nanoseconds the clock of that term's leader is ahead of the
+// local clock. A plan follows the clock of its own term, and waits until its offset is known.
 func OffsetChanged(term uint64, offset int64) Event {
 	return Event{Kind: EventOffset, Term: term, Offset: offset}
 }
@@ -52,39 +52,38 @@ func JobAdded(job JobID, contexts int) Event {
 	return Event{Kind: EventJobAdded, Job: job, Contexts: contexts}
 }
 
-// StopAwaited returns the event, JobAdded or JobAdopted, for a job that must have stopped before
-// other jobs go, since it may run on for long after the order: unlike a cgroup, signals reach its
-// threads one by one.
+// StopAwaited adds to JobAdded or JobAdopted that other jobs must not run before all processes of
+// this job are known to have stopped. It is for jobs that may run on for long after the order:
+// signals, unlike a cgroup, reach threads one by one.
 func (e Event) StopAwaited() Event {
 	e.Awaited = true
 	return e
 }
 
-// JobLaunched reports that all processes of the job exist; it answers EffectLaunch. If the job was
-// frozen meanwhile it is frozen again, since without a cgroup the freeze has not reached the
-// processes that were forked last.
+// JobLaunched reports that all processes of the job exist; it answers EffectLaunch. A job that was
+// frozen meanwhile is frozen again, since without a cgroup the freeze does not reach processes that
+// are born later.
 func JobLaunched(job JobID) Event { return Event{Kind: EventJobLaunched, Job: job} }
 
-// JobRespawned reports that a process was forked after all had been launched, since one had failed.
-// Without a cgroup it runs even if its job is frozen: then the job is frozen again.
+// JobRespawned reports a new process in place of a failed one, after all had been launched. Without
+// a cgroup it runs even if its job is frozen: then the job is frozen again.
 func JobRespawned(job JobID) Event { return Event{Kind: EventJobRespawned, Job: job} }
 
-// JobAdopted reports a job that a former agent had launched. It counts as frozen if it was ordered
-// to stop, whether or not all of its processes have stopped yet: a job that counts as running is
-// never thawed.
+// JobAdopted reports a job that a former agent had launched. frozen means that it was ordered to
+// stop, whether or not all of its processes have stopped yet: a stopped job that counts as running
+// would never be thawed.
 func JobAdopted(job JobID, contexts int, frozen bool) Event {
 	return Event{Kind: EventJobAdopted, Job: job, Contexts: contexts, Frozen: frozen}
 }
 
-// JobConnected reports that a job that came without contexts gets up to this many, on their
-// channels; from now on it takes part in revoke, flush, save and load.
+// JobConnected reports that a job that had no contexts gets at most this many, which are on their
+// channels. From now on it takes part in revoke, flush, save and load.
 func JobConnected(job JobID, contexts int) Event {
 	return Event{Kind: EventJobConnected, Job: job, Contexts: contexts}
 }
 
-// JobRemoved reports that no process of the job is left, or that the launch
-// failed. It may come at any time; a frozen job need not be thawed to be
-// killed.
+// JobRemoved reports that the job has no process left, or that its launch failed. It may come at
+// any time; a frozen job need not be thawed before it is killed.
 func JobRemoved(job JobID) Event { return Event{Kind: EventJobRemoved, Job: job} }
 
 // Done reports that the work of an effect with one of the six steps is finished. For EffectFreeze

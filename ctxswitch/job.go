@@ -6,18 +6,20 @@ import (
 	"time"
 )
 
-// Phase is the state of a job's processes, as far as the machine has ordered it or knows it.
+// Phase is the state of a job's processes, as far as the machine has ordered it or knows it from
+// events.
 type Phase uint8
 
 const (
-	// PhasePrepared: the job has no process yet. When its row comes on, its launch is ordered and
-	// it counts as running. It need not be frozen.
+	// PhasePrepared: the job has no process yet. Its launch is ordered when its row comes on; from
+	// then on the job counts as running. It needs no freeze.
 	PhasePrepared Phase = iota
-	// PhaseRunning: its processes run, or will after the ordered thaw or launch. It counts as
-	// running from the order on, since from then on nothing may rely on a stop.
+	// PhaseRunning: its processes run, or will once the thaw or the launch that
+	// was ordered has been carried out. Taken for running from the order on,
+	// since from then on nothing may rely on its standing still.
 	PhaseRunning
-	// PhaseStopping: its freeze is ordered, and the answer has not come. A part of it may still
-	// run. A job that is late stays here while the node goes on.
+	// PhaseStopping: its freeze is ordered, the answer has not come. Part of it
+	// may still run. A job that is late stays here while the node goes on.
 	PhaseStopping
 	// PhaseStopped: none of its processes runs.
 	PhaseStopped
@@ -38,56 +40,58 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// binding is where a job's contexts are.
+// binding is the state of a job's contexts.
 type binding uint8
 
 const (
 	// saved: on no channel. A job without contexts is always saved.
 	saved binding = iota
-	// live: on their channels, usable by the processes.
+	// live: on their channels, in the hands of the processes.
 	live
-	// revoked: on their channels, taken away from the processes.
+	// revoked: on their channels, out of the hands of the processes.
 	revoked
 )
 
 // job is the machine's state of one job.
 type job struct {
 	id       JobID
-	contexts int  // if > 0, it takes part in the steps of the network
-	awaited  bool // others wait until it has stopped, although it has no contexts
-	launched bool // all its processes exist; before that some may still be forked
+	contexts int  // above 0: the job takes part in revoke, flush, save and load
+	awaited  bool // others wait until it has stopped, though it has no contexts
+	launched bool // all its processes exist; until then some may still be born
 	phase    Phase
 	bound    binding
-	want     bool // the row that is on has the job
+	want     bool // the present row has the job
 	stays    bool // it is off, and its contexts stay on their channels
-	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of that
+	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of it
 	asked    bool // that revoke has no answer yet
-	on, fits bool // of the row that fit was called for; its contexts may stay then
-	// mixed: it counts as running, but was frozen during its launch, so a part of its processes is
-	// stopped. If the row wants it, it must be thawed.
+	on, fits bool // on: in the row of the last call of fit; fits: its contexts may stay during that row
+	// mixed: the job counts as running, but was frozen during its launch, so some of its processes
+	// are stopped. If the row wants it, it must be thawed.
 	mixed bool
 
-	// waiting is the step other than Stop whose answer is awaited from this job, or Steady.
+	// waiting is the step, other than Stop, for which the machine awaits the job's answer; Steady
+	// if none.
 	waiting Step
-	by      int64 // until when
-	// stopWaited: the answer to Stop is awaited until stopBy, possibly beside that of another step.
+	by      int64 // deadline of that answer
+	// stopWaited: the machine awaits the answer to Stop, until stopBy; possibly beside another
+	// step.
 	stopWaited bool
-	seq        uint64 // of the last order to the job other than a freeze
-	stopSeq    uint64 // of the last freeze; it may outlast its switch
-	stopAt     int64  // when that was ordered
-	stopBy     int64  // when the wait for its answer ends
+	seq        uint64 // of the last order to the job, except freezes
+	stopSeq    uint64 // of the last freeze, which may outlast its switch
+	stopAt     int64  // when that freeze was ordered
+	stopBy     int64  // deadline of its answer
 
-	late        bool   // stopping, and no longer waited for
+	late        bool   // stopping, and no longer awaited
 	lateStreak  int    // late freezes since the last one in time
-	warned      bool   // EffectWarn was given
-	lateFreezes uint64 // late freezes in all
+	warned      bool   // the user was warned, which happens once
+	lateFreezes uint64 // total number of late freezes
 
 	since  int64 // local instant of the last go, while running
 	ran    time.Duration
 	slices uint64
 }
 
-// due reports whether the job has work in step s now.
+// due reports whether step s has work with the job now.
 func (j *job) due(s Step) bool {
 	switch s {
 	case Revoke:
@@ -105,11 +109,12 @@ func (j *job) due(s Step) bool {
 	return false
 }
 
-// connected reports whether the job has no contexts, or has them on their channels, or had them
-// until leaveAhead. A job that came after the load step does not, and waits for the next one.
+// connected reports whether the job has all its contexts, if any, on their channels, or had them
+// there until they were revoked ahead of the boundary. A job that came after the load step is not
+// connected and waits for the next switch.
 func (j *job) connected() bool { return j.contexts == 0 || j.bound == live || j.leaves }
 
-// settled reports whether the job is as the row wants it, so that no step has work for it.
+// settled reports whether the job is as the present row wants it, so that no step has work with it.
 func (j *job) settled() bool {
 	if j.want {
 		return j.phase == PhaseRunning && !j.mixed && j.connected()
@@ -117,7 +122,7 @@ func (j *job) settled() bool {
 	return (j.bound == saved || j.stays) && !j.due(Stop)
 }
 
-// find returns the index of a job in the table, which is in the order of ids.
+// find returns the index of a job in the table, which is ordered by id.
 func (m *Machine) find(id JobID) (int, bool) {
 	return slices.BinarySearchFunc(m.jobs, id, func(j job, id JobID) int { return cmp.Compare(j.id, id) })
 }
@@ -131,7 +136,7 @@ func (m *Machine) lookup(id JobID) *job {
 	return &m.jobs[i]
 }
 
-// add adds a job to the table, unless it is there.
+// add adds a job to the table. It returns false if the job is there already.
 func (m *Machine) add(j job) bool {
 	i, ok := m.find(j.id)
 	if ok {
@@ -145,7 +150,7 @@ func (m *Machine) add(j job) bool {
 	return true
 }
 
-// remove removes a job from the table, and ends all waits for it.
+// remove removes a job from the table. Steps no longer wait for it.
 func (m *Machine) remove(now int64, id JobID) {
 	i, ok := m.find(id)
 	if !ok {
@@ -159,7 +164,7 @@ func (m *Machine) remove(now int64, id JobID) {
 	m.residentsDue = true
 }
 
-// awaits reports whether the job's answer to step s is awaited, and until when.
+// awaits reports whether the machine awaits the job's answer to step s, and until when.
 func (j *job) awaits(s Step) (by int64, ok bool) {
 	if s == Stop {
 		return j.stopBy, j.stopWaited
@@ -167,8 +172,8 @@ func (j *job) awaits(s Step) (by int64, ok bool) {
 	return j.by, j.waiting == s && s != Steady
 }
 
-// answered ends the wait for the job's answer to step s, if there is one. With the last answer the
-// step is over.
+// answered ends the wait for the job's answer to step s, if there is any. The last answer ends the
+// step.
 func (m *Machine) answered(now int64, j *job, s Step) {
 	if _, ok := j.awaits(s); !ok {
 		return

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Measure identifies a duration that is measured in every switch. Agents report the numbers, so new
-// ones go to the end.
+// Measure identifies a duration that is measured in every switch. The numbers are part of the
+// agents' reports, so new ones go to the end.
 type Measure uint8
 
-// The measures; MeasureTable has the meanings.
+// The measures. MeasureTable has their meanings.
 const (
 	MeasureWake Measure = iota
 	MeasureRevoke
@@ -29,11 +29,11 @@ type MeasureInfo struct {
 	ID            Measure
 	Name, Meaning string
 	Unit          string
-	step          Step // whose duration it is, or Steady
+	step          Step // the step with this duration, or Steady
 }
 
-// MeasureTable describes every measure, in the order of the ids: the step table
-// of reports and metrics.
+// MeasureTable describes every measure, in the order of the ids. Reports and metrics show it as the
+// table of steps.
 var MeasureTable = [MeasureCount]MeasureInfo{
 	{MeasureWake, "wake", "From the planned instant to the first order.", "ns", Steady},
 	{MeasureRevoke, "revoke", "Taking the outgoing jobs' contexts from their processes.", "ns", Revoke},
@@ -49,9 +49,9 @@ var MeasureTable = [MeasureCount]MeasureInfo{
 // The zero value is empty and ready.
 type Measures [MeasureCount]histogram.Histogram
 
-// Observe adds a switch. Wake and total exist only for switches with a planned instant, and steps
-// only if a job had work in them; a switch that was broken off before the new jobs ran has no
-// total. It allocates nothing.
+// Observe adds a switch. It adds wake and total only if the switch has a planned instant, and steps
+// only if a job took part in them. A switch that was broken off before the new jobs ran has no
+// total. Observe does not allocate.
 func (h *Measures) Observe(r *Record) {
 	for i := range MeasureTable {
 		if d, ok := MeasureTable[i].of(r); ok {
@@ -60,7 +60,7 @@ func (h *Measures) Observe(r *Record) {
 	}
 }
 
-// of returns the measure's duration in a switch.
+// of returns the measure's duration in a switch; ok is false if the switch has none.
 func (info *MeasureInfo) of(r *Record) (d time.Duration, ok bool) {
 	switch info.ID {
 	case MeasureWake:

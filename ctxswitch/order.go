@@ -2,7 +2,7 @@ package ctxswitch
 
 import "time"
 
-// enter begins step s and orders its work.
+// enter enters step s and orders its work.
 func (m *Machine) enter(now int64, s Step) {
 	m.state = s
 	if steps[s].network && m.networked == 0 {
@@ -20,10 +20,10 @@ func (m *Machine) enter(now int64, s Step) {
 	}
 }
 
-// order gives the order of step s to a job, and makes the step wait for it.
+// order gives a job the order of step s, and makes the step wait for the answer.
 func (m *Machine) order(now int64, j *job, s Step) {
 	if s == Stop && j.phase == PhaseStopping {
-		// Already ordered by a switch that was broken off; the answer is still to come.
+		// A switch that was broken off has ordered it; the answer has not come yet.
 		m.await(j, Stop, j.stopBy)
 		return
 	}
@@ -47,13 +47,13 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		if j.phase == PhaseStopping && !j.late && now >= j.stopAt+int64(StopTimeout) {
 			m.lateFreeze(j)
 		}
-		m.run(now, j)
+		m.noteGo(now, j)
 		m.record.In = append(m.record.In, j.id)
 	case Steady, Flush:
 	}
 }
 
-// issue gives an order, and returns the time by which its answer must come.
+// issue emits an order, and returns the deadline of its answer.
 func (m *Machine) issue(now int64, j *job, s Step) (by int64) {
 	m.seq++
 	by = now + int64(m.timeout(s))
@@ -64,8 +64,8 @@ func (m *Machine) issue(now int64, j *job, s Step) (by int64) {
 	return by
 }
 
-// launch orders the launch of the jobs whose row is on for the first time, after the thaws: to
-// start processes takes longer than a switch may, so nothing waits for it.
+// launch orders the launch of the jobs that run for the first time. It comes after the thaws, and
+// nothing waits for it: starting processes takes longer than a switch may.
 func (m *Machine) launch(now int64) {
 	for i := range m.jobs {
 		j := &m.jobs[i]
@@ -74,13 +74,13 @@ func (m *Machine) launch(now int64) {
 		}
 		m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
 		m.counters[CountLaunches]++
-		m.run(now, j)
+		m.noteGo(now, j)
 		m.record.Launched = append(m.record.Launched, j.id)
 	}
 }
 
-// run records that a job was thawed or launched.
-func (m *Machine) run(now int64, j *job) {
+// noteGo notes that a job was thawed or launched.
+func (m *Machine) noteGo(now int64, j *job) {
 	j.phase, j.mixed, j.late, j.since = PhaseRunning, false, false, now
 	j.slices++
 }
@@ -88,7 +88,7 @@ func (m *Machine) run(now int64, j *job) {
 // timeout returns how long the machine waits for an answer in step s.
 func (m *Machine) timeout(s Step) time.Duration {
 	switch {
-	case s == Stop && m.together():
+	case s == Stop && m.stopUnawaited():
 		return LooseStopTimeout
 	case steps[s].network && m.slot.Pos >= 0:
 		return min(steps[s].timeout, max(time.Duration(m.slot.End-m.slot.Start)/networkPart, minNetworkBound))
@@ -97,9 +97,9 @@ func (m *Machine) timeout(s Step) time.Duration {
 	}
 }
 
-// together reports whether the steps after Stop need not wait for it, because no job of the switch
-// may run on for long. The processes have lost their contexts with the revoke.
-func (m *Machine) together() bool {
+// stopUnawaited reports whether the steps after the stop need not wait for it: no job that takes part in
+// the switch may run on for long. The processes have had no contexts since the revoke.
+func (m *Machine) stopUnawaited() bool {
 	for i := range m.jobs {
 		if j := &m.jobs[i]; j.awaited && !j.settled() {
 			return false

@@ -13,30 +13,29 @@ type JobID uint64
 // Bounds of a plan. They keep a damaged or hostile plan from stopping the
 // node: no division by zero, no overflow of an instant, no endless table.
 const (
-	// MinSlice is about the time of a switch; with shorter slices, a node would do nothing but
+	// MinSlice is the time that a switch itself may take. With shorter slices, a node would only
 	// switch.
 	MinSlice = 100 * time.Microsecond
-	// MaxSlice keeps a mistyped slice from looking like a hang.
+	// MaxSlice prevents that a mistyped slice looks like a hang.
 	MaxSlice = time.Hour
-	// MaxRows is far above the number of rows whose jobs fit into a node's memory.
+	// MaxRows is far more than fits into a node's memory.
 	MaxRows = 4096
-	// MaxJobsPerRow bounds the jobs of one node in one row; a job needs a CPU, and no node has so
+	// MaxJobsPerRow bounds the jobs of one row on one node. A job needs a CPU, and no node has so
 	// many.
 	MaxJobsPerRow = 65536
-	// maxInstant leaves room to add any offset to any instant (it is in the
-	// year 2116 as Unix time).
+	// maxInstant leaves room to add any offset to any instant. As Unix time it is in the year 2116.
 	maxInstant = 1 << 62
 )
 
-// ErrBadPlan means that a plan is invalid; Validate wraps it.
+// ErrBadPlan means that a plan is invalid. Validate wraps it.
 var ErrBadPlan = errors.New("the rotation plan is not valid")
 
-// Plan is one node's part of the rotation: from Origin on the rows are on one after the other, each
-// for its slice, cyclically. A plan without rows stops every job.
+// Plan is the rotation as one node needs it. From Origin on, the rows run in turn, each for its
+// slice, for ever. A plan without rows stops every job.
 type Plan struct {
-	Term    uint64 // of the leader who made it; its clock gives the instants
-	Version uint64 // counts up within a term
-	Origin  int64  // cluster nanoseconds at which Rows[0] comes on first
+	Term    uint64 // of the leader that made it; instants are those of its clock
+	Version uint64 // increases within a term
+	Origin  int64  // cluster nanoseconds at which Rows[0] comes on for the first time
 	Rows    []Row
 }
 
@@ -44,15 +43,15 @@ type Plan struct {
 type Row struct {
 	Index int           // the row's number in the gang matrix
 	Slice time.Duration // how long it stays on
-	Jobs  []JobID       // the jobs of this node that run in the row; may be empty
+	Jobs  []JobID       // this node's jobs that run in it; may be empty
 }
 
-// Slot is one appearance of a row.
+// Slot is one turn of a row.
 type Slot struct {
 	Pos        int   // position in Plan.Rows; -1 in a plan without rows
 	Row        int   // that row's Index
-	Round      int64 // how often the plan has gone round since Origin
-	Start, End int64 // cluster nanoseconds, End excluded
+	Round      int64 // completed rounds of the plan since Origin
+	Start, End int64 // cluster nanoseconds, End exclusive
 }
 
 // Validate returns an error if a machine cannot follow the plan.
@@ -77,7 +76,7 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-// Cycle returns the time in which every row is on once.
+// Cycle returns the time in which every row runs once.
 func (p *Plan) Cycle() time.Duration {
 	var sum time.Duration
 	for i := range p.Rows {
@@ -86,8 +85,8 @@ func (p *Plan) Cycle() time.Duration {
 	return sum
 }
 
-// At returns the slot at t, in cluster nanoseconds. The plan must be valid. Before Origin the
-// rotation is extended backwards.
+// At returns the slot at t, in cluster nanoseconds. The plan must be valid. Before Origin, At
+// extends the rotation into the past.
 func (p *Plan) At(t int64) Slot {
 	cycle := int64(p.Cycle())
 	if cycle == 0 {
@@ -112,8 +111,8 @@ func (p *Plan) At(t int64) Slot {
 	}
 }
 
-// newerThan reports whether the plan has a higher term or, within the term, a higher version: only
-// the newest plan is obeyed.
+// newerThan reports whether the plan is newer: it has a higher term or, in the same term, a higher
+// version. Only newer plans are obeyed.
 func (p *Plan) newerThan(term, version uint64) bool {
 	if p.Term != term {
 		return p.Term > term
@@ -121,8 +120,8 @@ func (p *Plan) newerThan(term, version uint64) bool {
 	return p.Version > version
 }
 
-// clone copies the plan, so that the caller may reuse it, and sorts the jobs of each row without
-// duplicates.
+// clone returns a copy of the plan in which each row has its jobs in ascending order, without
+// duplicates. The caller may reuse the original.
 func (p *Plan) clone() Plan {
 	c := *p
 	c.Rows = slices.Clone(p.Rows)

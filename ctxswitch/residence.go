@@ -1,16 +1,17 @@
 package ctxswitch
 
-// Config describes the node to a machine.
+// Config describes the machine's node.
 type Config struct {
-	// Channels is the number of contexts that the node's network has room for. As long as they fit,
-	// the contexts of a job that is off stay on their channels: its processes are stopped and send
-	// nothing, and the link keeps messages for them. 0: contexts leave at each switch, which is
-	// required for a link that keeps no messages.
+	// Channels is the number of contexts that fit on the node's network. Contexts of a job that is
+	// off stay on their channels as long as they fit: the stopped processes send nothing, and the
+	// link keeps the messages for them. 0: contexts leave in each switch, as is necessary with a
+	// link that keeps no messages.
 	Channels int
 }
 
-// chooseResidents decides which jobs' contexts stay on their channels while the jobs are off. lost
-// reports whether a job that is not leaving in this switch lost its channels to another job.
+// chooseResidents decides which jobs keep their contexts on their channels while they are off. It
+// returns true if a job that is not leaving in the present switch lost its channels because another
+// job came.
 func (m *Machine) chooseResidents() (lost bool) {
 	m.residentsDue = false
 	if m.config.Channels == 0 || m.networked == 0 {
@@ -26,9 +27,9 @@ func (m *Machine) chooseResidents() (lost bool) {
 	return lost
 }
 
-// fit determines whose contexts may stay on their channels (job.fits) while the row at pos is on,
-// whose jobs are those for which on is true: first the jobs of the row, then those that the plan
-// needs soonest, as far as they fit (Belady's rule, with a known future).
+// fit sets job.fits for the contexts that may stay on their channels while the row at pos runs; on
+// returns true for the jobs of that row. The row's own contexts come first, then those that the
+// plan needs soonest, as long as they fit (Belady's rule; the plan knows the future).
 func (m *Machine) fit(pos int, on func(*job) bool) {
 	room := m.config.Channels
 	for i := range m.jobs {
@@ -45,7 +46,7 @@ func (m *Machine) fit(pos int, on func(*job) bool) {
 			}
 		}
 	}
-	for i := range m.jobs { // those that are in no row, last
+	for i := range m.jobs { // last, those of jobs in no row
 		room -= m.jobs[i].fit(room)
 	}
 }

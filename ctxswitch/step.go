@@ -19,33 +19,33 @@ const (
 // stepCount is the number of states, Steady among them.
 const stepCount = int(Go) + 1
 
-// The timeouts of the steps. After a timeout the switch goes on without the answer: a gang must not
-// lose its slice because a process of another gang is slow. That is safe, for the reason given at
-// each.
+// The timeouts of the steps. After its timeout a step ends without the missing answers: a gang must
+// not lose its slice because a process of another gang is slow. Late answers do no harm, for the
+// reasons given at the constants.
 const (
-	// RevokeTimeout is the time of a hundred critical sections of a driver lock. A holder that has
-	// not released it by then is stopped with the lock in the next step.
+	// RevokeTimeout is the time of a hundred critical sections under a driver lock. A process that
+	// has not released the lock by then is stopped in the next step while it holds the lock.
 	RevokeTimeout = time.Millisecond
 	// StopTimeout is some hundred times the duration of a freeze (10 to 12 us), and half of a short
-	// slice (10 ms). The kernel continues with a late freeze, so the two jobs share CPUs only until
-	// it is done.
+	// slice (10 ms). The kernel continues to freeze a late job; until it is done, the two jobs
+	// share CPUs.
 	StopTimeout = 5 * time.Millisecond
 	// LooseStopTimeout replaces StopTimeout if nothing waits for the stop. A process stops when it
 	// next gets its CPU, which the switching thread has taken. While the incoming job computes,
 	// Linux may delay that by a few ticks of 4 ms, more on a busy machine.
 	LooseStopTimeout = 50 * time.Millisecond
-	// FlushTimeout is some ten round trips of a local network. Messages still in flight are refused
-	// where they arrive, and sent again.
+	// FlushTimeout is the time of some ten round trips in a local network. Messages that are still
+	// in flight are refused on arrival and sent again.
 	FlushTimeout = 2 * time.Millisecond
 	// SaveTimeout bounds a change of pointers.
 	SaveTimeout = time.Millisecond
 	// LoadTimeout bounds a change of pointers.
 	LoadTimeout = time.Millisecond
-	// networkPart bounds the timeouts of the steps from revoke to load by 1/networkPart of the
-	// slice that begins: with peers that never answer, short slices would otherwise consist of
-	// waiting.
+	// networkPart bounds the timeouts of revoke, flush, save and load to this part of the slice
+	// that begins: with peers that never answer, slices shorter than the timeouts would be spent in
+	// switches.
 	networkPart = 4
-	// minNetworkBound is the least such bound: some round trips.
+	// minNetworkBound is the lowest such bound: some round trips.
 	minNetworkBound = 400 * time.Microsecond
 	// GoTimeout is some hundred times the duration of a thaw (30 us).
 	GoTimeout = 5 * time.Millisecond
@@ -56,8 +56,7 @@ var steps = [stepCount]struct {
 	name    string
 	effect  EffectKind
 	timeout time.Duration
-	// network means that the step concerns the contexts of a job; a job without contexts has no
-	// work in it.
+	// network means that the step concerns a job's contexts; jobs without contexts take no part.
 	network bool
 }{
 	Steady: {name: "steady"},
@@ -83,5 +82,5 @@ type StepSet uint8
 // Has reports whether s is in the set.
 func (set StepSet) Has(s Step) bool { return set&(1<<s) != 0 }
 
-// add adds s to the set.
+// add puts s into the set.
 func (set *StepSet) add(s Step) { *set |= 1 << s }

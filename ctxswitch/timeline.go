@@ -2,19 +2,19 @@ package ctxswitch
 
 import "slices"
 
-// timeline is a plan with the clock that converts its instants to local time.
+// timeline is a plan with the clock that converts its instants to this node's.
 type timeline struct {
 	plan     Plan
 	present  bool  // there is a plan
 	clocked  bool  // offset is known; without it the plan cannot be followed
 	offset   int64 // cluster nanoseconds minus local nanoseconds
-	accepted int64 // local instant since which the plan could be followed
+	accepted int64 // local instant from which the plan could be followed
 	cycle    int64 // nanoseconds until the first row comes on again
 
-	// changes[i] is true if the row at i has other jobs than the previous row: only then there is
-	// work at its start.
+	// changes[i] is true if row i and the row before it have different jobs: only at such
+	// boundaries there is work.
 	changes []bool
-	// perCycle counts the true ones of changes.
+	// perCycle is the number of true elements of changes.
 	perCycle int64
 }
 
@@ -33,10 +33,10 @@ func newTimeline(p *Plan, accepted int64) timeline {
 	return t
 }
 
-// cluster converts a local instant to cluster time.
+// cluster converts a local instant to a cluster instant.
 func (t *timeline) cluster(local int64) int64 { return local + t.offset }
 
-// local converts a cluster instant to local time.
+// local converts a cluster instant to a local instant.
 func (t *timeline) local(cluster int64) int64 { return cluster - t.offset }
 
 // begun reports whether the plan can be followed at the local instant now.
@@ -44,9 +44,10 @@ func (t *timeline) begun(now int64) bool {
 	return t.present && t.clocked && t.cluster(now) >= t.plan.Origin
 }
 
-// find returns the slot at the local instant now; on is the last slot. A smaller offset must not
-// bring back an earlier slot, which has already ended; so after a step back of less than a cycle
-// the slot stays until the clock has caught up. A larger step means another clock, which is obeyed.
+// find returns the slot at the local instant now; on is the last slot obeyed. An offset that became
+// smaller must not bring back the slot before on, whose end was acted upon: within a cycle the
+// clock stands still until it has caught up. A larger step back is not an adjustment but another
+// clock, which is obeyed.
 func (t *timeline) find(now int64, on Slot) Slot {
 	c := t.cluster(now)
 	if c < on.End && c > on.Start-t.cycle {
@@ -55,8 +56,8 @@ func (t *timeline) find(now int64, on Slot) Slot {
 	return t.plan.At(c)
 }
 
-// nextChange returns the local instant of the first boundary after the slot on
-// at which the set of jobs changes, and the row that comes on then; or Never.
+// nextChange returns the local instant of the first boundary after the slot on at which the set of
+// jobs changes, and the row that comes on then; or Never.
 func (t *timeline) nextChange(on Slot) (at int64, pos int) {
 	if t.perCycle == 0 {
 		return Never, 0
@@ -91,7 +92,7 @@ func (t *timeline) passed(from, to Slot) int64 {
 	return t.changesUpTo(to) - t.changesUpTo(from)
 }
 
-// changesUpTo counts the changes since Origin, with the slot's own start.
+// changesUpTo counts the changes since Origin, including the start of the slot itself.
 func (t *timeline) changesUpTo(s Slot) int64 {
 	n := s.Round * t.perCycle
 	for _, changed := range t.changes[:s.Pos+1] {

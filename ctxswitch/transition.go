@@ -2,19 +2,18 @@ package ctxswitch
 
 import "slices"
 
-// decide makes every transition of the machine that is due at the instant now, in the order of the
-// steps; DESIGN.md draws them. Each step orders its work from all jobs that have some (job.due). A
-// step without work is passed in the same call.
+// decide makes every transition that follows from the facts at the instant now, in the order of the
+// steps; DESIGN.md draws them. Each step gives orders to all jobs that take part in it (job.due). A
+// step without such jobs is passed in the same call.
 func (m *Machine) decide(now int64) {
 	changed := m.selectRow(now)
 	if m.residentsDue && m.chooseResidents() {
 		m.disturbed = true
 	}
 	if (changed || m.disturbed) && m.state != Steady {
-		// The row this switch was made for is no longer the one that is on, or
-		// an outgoing job runs after all: letting the incoming go now would run
-		// them against another gang. What has been done stays done, and the
-		// switch to the right row goes on from it.
+		// The row of this switch is no longer the present one, or an outgoing job runs after all: the
+		// incoming jobs would run against another gang. Completed work remains, and the switch to the
+		// right row continues from it.
 		m.finish(now, m.record.Running == 0)
 	}
 	m.disturbed = false
@@ -31,16 +30,15 @@ func (m *Machine) decide(now int64) {
 	m.leaveAhead(now)
 }
 
-// over reports whether the present step is over: all its jobs have answered, or its time is up. The
-// stop of jobs without contexts may last beyond the following steps.
+// over reports whether the present step is over: all jobs that take part in it have answered, or
+// its time is up. The stop of jobs without contexts may last beyond the steps after it.
 func (m *Machine) over(now int64) bool {
 	if m.state > Stop {
-		m.waits(now, Stop) // who is late by now is noted in any step
+		m.waits(now, Stop) // notes late jobs in every step
 	}
 	switch m.state {
-	// Steady: the jobs of the row that is on run, all others stand still,
-	// but for those that were late to stop. Ends when a job is not as the
-	// row wants it: another row came on, or a job came.
+	// Steady: the jobs of the present row run, all others are stopped, except those that were late
+	// to stop. Ends when a job is not as the row wants it: another row came on, or a job came.
 	case Steady:
 		if !m.cur.present || m.settled() {
 			m.caused = false
@@ -48,21 +46,20 @@ func (m *Machine) over(now int64) bool {
 		}
 		return true
 
-	// Revoke: the outgoing jobs' contexts are being taken from their
-	// processes, which still run. Comes first, for a process stopped within
-	// a critical section would keep the lock until its next slice.
+	// Revoke: the outgoing jobs' contexts are being taken from their processes, which still run.
+	// Comes first, since a process that is stopped within a critical section would keep the lock
+	// until its next slice.
 	case Revoke:
 		return !m.waits(now, Revoke)
 
-	// Stop: the outgoing jobs are being frozen. Nothing waits for the answers
-	// but the end of the switch, unless a job may run on for long: contexts are
-	// out of the processes' hands already. A job that is late is counted and
-	// left to the kernel.
+	// Stop: the outgoing jobs are being frozen. Only the end of the switch waits for the answers,
+	// unless a job may run on for long: the processes have no contexts any more. A late job is
+	// counted, and the kernel continues to freeze it.
 	case Stop:
-		return m.together() || !m.waits(now, Stop)
+		return m.stopUnawaited() || !m.waits(now, Stop)
 
-	// Flush: what the outgoing jobs have sent is being answered. Comes after
-	// revoke, so that nothing new is sent meanwhile.
+	// Flush: the messages of the outgoing jobs are being acknowledged. Comes after revoke, so that
+	// nothing new is sent meanwhile.
 	case Flush:
 		return !m.waits(now, Flush)
 
@@ -71,27 +68,27 @@ func (m *Machine) over(now int64) bool {
 	case Save:
 		return !m.waits(now, Save)
 
-	// Load: the incoming contexts take the channels, which save has emptied.
-	// A job may have come meanwhile that must await the stop.
+	// Load: the incoming contexts take the channels, which save has emptied. A job that came
+	// meanwhile may have to await the stop.
 	case Load:
-		return !m.waits(now, Load) && (m.together() || !m.waits(now, Stop))
+		return !m.waits(now, Load) && (m.stopUnawaited() || !m.waits(now, Stop))
 
-	// Go: the incoming jobs are being thawed, or launched if it is their
-	// first time. Comes last, so that they find their network in place. Ends
-	// when they run and the outgoing stand still: the next switch needs both.
+	// Go: the incoming jobs are being thawed, or launched for the first time. Comes last, so that
+	// they find their network in place. Ends when they run and the outgoing jobs are stopped: the
+	// next switch needs both.
 	default:
 		going, stopping := m.waits(now, Go), m.waits(now, Stop)
 		if !going {
-			m.running(now)
+			m.noteRunning(now)
 		}
 		return !going && !stopping
 	}
 }
 
-// selectRow finds the row that is on, and marks the jobs that it wants. It returns true if that set
-// of known jobs has changed.
+// selectRow finds the present row, and marks the jobs that it wants. It returns true if the set of
+// wanted jobs has changed.
 func (m *Machine) selectRow(now int64) (changed bool) {
-	waited := false // the plan was here before its origin
+	waited := false // the plan could be followed before its origin
 	fresh := false
 	for len(m.coming) > 0 && m.coming[0].begun(now) {
 		m.cur, fresh = m.coming[0], true
@@ -108,15 +105,15 @@ func (m *Machine) selectRow(now int64) (changed bool) {
 		if on == m.slot {
 			return false
 		}
-		m.missed(m.cur.passed(m.slot, on))
+		m.countMissed(m.cur.passed(m.slot, on))
 	default:
 		on = m.cur.plan.At(m.cur.cluster(now))
 		if waited {
-			m.missed(m.cur.passed(Slot{Pos: -1}, on))
+			m.countMissed(m.cur.passed(Slot{Pos: -1}, on))
 		}
 	}
 	m.slot = on
-	if m.residentsDue = true; !m.mark() {
+	if m.residentsDue = true; !m.markWanted() {
 		return false
 	}
 	m.caused, m.cause, m.planned = true, CauseBoundary, m.cur.local(on.Start)
@@ -126,15 +123,16 @@ func (m *Machine) selectRow(now int64) (changed bool) {
 	return true
 }
 
-// missed counts the boundaries that were skipped before the present row.
-func (m *Machine) missed(passed int64) {
+// countMissed counts the boundaries that passed before the present row without a switch.
+func (m *Machine) countMissed(passed int64) {
 	if passed > 1 {
 		m.counters[CountMissedBoundaries] += uint64(passed - 1)
 	}
 }
 
-// mark sets job.want from the row that is on. Both lists are in order.
-func (m *Machine) mark() (changed bool) {
+// markWanted sets job.want by the present row. Both lists are ordered by id. It returns true if job.want
+// changed, or contexts were revoked ahead of the boundary.
+func (m *Machine) markWanted() (changed bool) {
 	var wanted []JobID
 	if m.slot.Pos >= 0 {
 		wanted = m.cur.plan.Rows[m.slot.Pos].Jobs
@@ -162,7 +160,7 @@ func (m *Machine) settled() bool {
 	return true
 }
 
-// begin opens a switch.
+// begin begins a switch.
 func (m *Machine) begin(now int64) {
 	if !m.caused {
 		m.cause, m.planned = CauseJob, now
@@ -177,8 +175,8 @@ func (m *Machine) begin(now int64) {
 	m.enter(now, Revoke)
 }
 
-// running records since when all incoming jobs run, if there are any.
-func (m *Machine) running(now int64) {
+// noteRunning notes when all incoming jobs run, if there are any.
+func (m *Machine) noteRunning(now int64) {
 	if r := m.record; r.Running == 0 && len(r.In)+len(r.Launched) > 0 {
 		r.Running = now
 	}

@@ -1,6 +1,6 @@
 package ctxswitch
 
-// await makes step s wait for the job, at most until by.
+// await makes step s wait for the job's answer, at most until by.
 func (m *Machine) await(j *job, s Step, by int64) {
 	if s == Stop {
 		j.stopWaited, j.stopBy = true, by
@@ -10,12 +10,12 @@ func (m *Machine) await(j *job, s Step, by int64) {
 	m.pending[s]++
 }
 
-// waiting reports whether any job's answer is awaited.
+// waiting reports whether any answer is awaited.
 func (m *Machine) waiting() bool { return m.pending != [stepCount]int{} }
 
-// patience returns the first instant at which the wait for a job's answer ends.
-func (m *Machine) patience() int64 {
-	at, tight := Never, m.pending[Stop] > 0 && !m.together()
+// nextTimeout returns the first instant at which the machine no longer awaits an answer.
+func (m *Machine) nextTimeout() int64 {
+	at, tight := Never, m.pending[Stop] > 0 && !m.stopUnawaited()
 	for i := range m.jobs {
 		j := &m.jobs[i]
 		if by, ok := j.awaits(Stop); ok {
@@ -28,8 +28,8 @@ func (m *Machine) patience() int64 {
 	return at
 }
 
-// tightened returns the deadline for a stop, which is earlier if another job waits for the stop by
-// now.
+// tightened returns the deadline of a stop. If others now wait for a stop that nobody waited for
+// when it was ordered, the deadline is earlier.
 func (j *job) tightened(by int64, tight bool) int64 {
 	if tight {
 		return min(by, j.stopAt+int64(StopTimeout))
@@ -37,26 +37,26 @@ func (j *job) tightened(by int64, tight bool) int64 {
 	return by
 }
 
-// waits reports whether step s still waits for a job. It counts jobs whose time is up as late and
-// no longer waits for them.
+// waits reports whether step s still awaits an answer. It notes the jobs with an expired deadline,
+// which are no longer awaited.
 func (m *Machine) waits(now int64, s Step) bool {
 	if m.pending[s] == 0 {
 		return false
 	}
-	tight := s == Stop && !m.together()
+	tight := s == Stop && !m.stopUnawaited()
 	for i := range m.jobs {
 		j := &m.jobs[i]
 		if by, ok := j.awaits(s); ok && now >= j.tightened(by, tight) {
 			m.record.LateSteps.add(s)
 			m.answered(now, j, s)
-			m.late(j, s)
+			m.noteLate(j, s)
 		}
 	}
 	return m.pending[s] > 0
 }
 
-// late records that a job did not answer step s in time.
-func (m *Machine) late(j *job, s Step) {
+// noteLate notes that a job did not answer step s in time.
+func (m *Machine) noteLate(j *job, s Step) {
 	if s != Stop {
 		m.counters[CountLateSteps]++
 		return
@@ -66,7 +66,7 @@ func (m *Machine) late(j *job, s Step) {
 	m.lateFreeze(j)
 }
 
-// lateFreeze counts a freeze that was not confirmed in time, even if the job's own row has come on
+// lateFreeze counts a freeze without an answer in time, also if the job's own row has come on
 // meanwhile.
 func (m *Machine) lateFreeze(j *job) {
 	m.counters[CountLateFreezes]++
@@ -79,8 +79,8 @@ func (m *Machine) lateFreeze(j *job) {
 	}
 }
 
-// forgetWaits ends the remaining waits of a switch. The next switch waits again for a freeze that
-// is under way (see job.due).
+// forgetWaits ends all waits of a switch. The next switch awaits a freeze that is still under way
+// (see job.due).
 func (m *Machine) forgetWaits(now int64) {
 	for i := range m.jobs {
 		m.forgetWait(now, &m.jobs[i])

@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// headState is the state of the first waiting job (the head) that later passes need.
+// headState is what later passes need to know of the first waiting job.
 type headState struct {
 	job *job
-	// promise is the cluster time by which the job starts if all jobs keep their time
-	// limits; 0: none. Overtakers may use the slack of jobs that end early, and no more.
+	// promise is the cluster time by which the job starts if all jobs keep their time limits; 0:
+	// none. Overtaking jobs may use only the time that is gained when jobs end early.
 	promise int64
 	// kept is the fit reserved for a head without a promise.
 	kept   *gang
-	layout uint64 // of kept
+	layout uint64 // the Machine.layout for which kept was chosen
 }
 
-// prospect is when the head can start, as seen in one pass.
+// prospect describes when the head can start, as computed in one pass.
 type prospect struct {
-	// horizon is the weighted run time (see remainingOf) after which the head can start;
-	// noLimit if a gang in its way has no time limit.
+	// horizon is the weighted run time (see remainingOf) after which the head can start. It is
+	// noLimit if a gang without a time limit is in its way.
 	horizon int64
-	length  int // of the rotation, in weights
-	longest int // the length that the promise allows
+	length  int // length of the rotation, in weights
+	longest int // greatest length that the promise allows
 }
 
 // prospectOf computes when and where the head will start. It fills the grids shadow (the cluster at
-// that time, with the head) and common (the resources that are taken now or then).
+// that time, with the head) and common (the resources that are free both now and then).
 func (m *Machine) prospectOf(head *job, now int64) *prospect {
 	if m.head.job != head {
 		m.head = headState{job: head}
@@ -61,8 +61,8 @@ func (m *Machine) prospectOf(head *job, now int64) *prospect {
 	return v
 }
 
-// endings returns the gangs in the order in which their limits end them, those without a
-// limit last, and the number of those that have one.
+// endings returns the gangs in the order in which their limits end them, gangs without a limit
+// last. limited is the number of gangs with a limit.
 func (m *Machine) endings() (ends []*gang, limited int) {
 	for _, ga := range m.gangs {
 		ga.remaining = remainingOf(ga)
@@ -75,8 +75,9 @@ func (m *Machine) endings() (ends []*gang, limited int) {
 	return ends, limited
 }
 
-// fewestEnds returns the number of gangs, in order, that must end before the head fits: more than
-// low, at most high, or high+1 if high are too few.
+// fewestEnds returns the number of gangs that must end, in the given order, before the head fits.
+// The result is greater than low and at most high, or high+1 if the end of high gangs is not
+// enough.
 func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	for high++; high-low > 1; {
 		mid := low + (high-low)/2
@@ -89,8 +90,8 @@ func (m *Machine) fewestEnds(head *job, ends []*gang, low, high int) int {
 	return high
 }
 
-// fitAfter finds a fit for the head after the given gangs have ended. It leaves the cluster at that
-// time in probe.
+// fitAfter finds a fit for the head after the given gangs have ended. It leaves the cluster without
+// these gangs in probe.
 func (m *Machine) fitAfter(head *job, ended []*gang) (fit, bool) {
 	m.probe.copyFrom(m.grid)
 	for _, ga := range ended {
@@ -99,9 +100,9 @@ func (m *Machine) fitAfter(head *job, ended []*gang) (fit, bool) {
 	return m.fitFor(&m.probe, head, anyGrowth)
 }
 
-// promise makes the head's promise, replaces one that cannot be kept, and sets how long the
-// rotation may get under it. A longer rotation delays all ends by the same factor, so their
-// order, and with it the shadow, stays the same.
+// promise makes the head's promise, or replaces a promise that cannot be kept. It sets the length
+// that the rotation may reach under it. A longer rotation delays all ends by the same factor, so
+// their order does not change, and neither does the shadow.
 func (m *Machine) promise(v *prospect, now int64) {
 	by := satAdd(now, satMul(v.horizon, v.length))
 	if m.head.promise == 0 || by > m.head.promise {
@@ -112,8 +113,8 @@ func (m *Machine) promise(v *prospect, now int64) {
 	}
 }
 
-// holdFit reserves a fit for a head whose start time is unknown. It stays the same from pass
-// to pass, so that it empties and the head does not starve.
+// holdFit reserves a fit for a head with an unknown start time. The fit stays the same from pass to
+// pass, so that its resources become free and the head does not starve.
 func (m *Machine) holdFit(head *job, ends []*gang, limited int) *gang {
 	if m.head.kept == nil || m.head.layout != m.layout {
 		n := m.fewestEnds(head, ends, limited, len(ends)-1) // all of them are enough
@@ -123,8 +124,8 @@ func (m *Machine) holdFit(head *job, ends []*gang, limited int) *gang {
 	return m.head.kept
 }
 
-// overtake starts a job before the head if it ends in time or fits beside the head, and does
-// not lengthen the rotation beyond what the head was promised.
+// overtake starts a job before the head if the job ends in time or fits beside the head, and does
+// not lengthen the rotation beyond the head's promise.
 func (m *Machine) overtake(j *job, v *prospect) (*gang, bool) {
 	q := m.prepare(j)
 	limit := j.req.TimeLimit
@@ -153,13 +154,13 @@ func (m *Machine) overtake(j *job, v *prospect) (*gang, bool) {
 	return ga, true
 }
 
-// limitMemory limits a node's common memory to the memory that is free both now and at the shadow
-// time.
+// limitMemory limits a node's memory in common to the amount that is free both now and at the
+// shadow time.
 func (m *Machine) limitMemory(pos int32) {
 	m.common.mem[pos] = min(m.grid.mem[pos], m.shadow.mem[pos])
 }
 
-// limitChannels does the same for the channels of a row.
+// limitChannels limits a node's channels in a row of common in the same way.
 func (m *Machine) limitChannels(r int, pos int32) {
 	m.common.rows[r].channels[pos] = min(m.grid.rows[r].channels[pos], m.shadow.rows[r].channels[pos])
 }

@@ -4,6 +4,7 @@ import "math/bits"
 
 // CPU sets are slices of words, bit i of word w standing for CPU 64*w+i.
 
+// CPU sets are slices of words; bit i of word w represents CPU 64*w+i.
 const wordBits = 64
 
 func wordsFor(cpus int) int { return (cpus + wordBits - 1) / wordBits }
@@ -36,6 +37,8 @@ func count(set []uint64) int {
 // intersects, union and subtract take a second set of at most as many words
 // as the first: rows have the words of the largest node, nodeShares of their own.
 
+// intersects, union and subtract take a second set of at most as many words as the first: rows have
+// the words of the largest node, nodeShares those of their own node.
 func intersects(a, b []uint64) bool {
 	for w := range b {
 		if a[w]&b[w] != 0 {
@@ -68,7 +71,7 @@ func keepLow(set []uint64, n int) {
 	}
 }
 
-// indices lists the bits set, ascending.
+// indices returns the positions of the set bits, ascending.
 func indices(set []uint64) []int {
 	out := make([]int, 0, count(set))
 	for w, word := range set {

@@ -2,7 +2,7 @@ package gang
 
 import "fmt"
 
-// checkChannels refuses a request that would fit with fewer channels.
+// checkChannels refuses a request that would fit if it asked for no channels.
 func (m *Machine) checkChannels(r *Request) error {
 	if r.Channels == 0 {
 		return nil
@@ -10,7 +10,7 @@ func (m *Machine) checkChannels(r *Request) error {
 	without := *r
 	without.Channels = 0
 	if m.checkSize(&without) != nil {
-		return nil // there is another obstacle, which is reported first
+		return nil // something else is short as well and is reported first
 	}
 	largest, sum := 0, 0
 	for _, n := range m.nodes {
@@ -29,10 +29,10 @@ func (m *Machine) checkChannels(r *Request) error {
 		plural(r.Tasks, "task"), plural(r.Channels, "channel"), need, has, channelsAdvice)
 }
 
-// channelsAdvice is the advice for a user who asks for too many channels.
+// channelsAdvice tells users who ask for too many channels what to do.
 const channelsAdvice = "use more nodes, ask for fewer with --channels (0 for programs without PM), or raise agent.channels of the nodes"
 
-// checkJoinChannels refuses a joiner for which channels are too few in its gang's row.
+// checkJoinChannels refuses a joiner if the gang's row has too few channels for it.
 func (m *Machine) checkJoinChannels(j *job, ga *gang) error {
 	if j.req.Channels == 0 {
 		return nil
@@ -50,8 +50,8 @@ func (m *Machine) checkJoinChannels(j *job, ga *gang) error {
 		ErrTooManyChannels, plural(j.req.Tasks, "task"), plural(j.req.Channels, "channel"), j.req.Tasks*j.req.Channels, free)
 }
 
-// UsedChannels returns for each node the largest number of channels that are taken in any one row,
-// by the gangs at home there or by those that run in it.
+// UsedChannels returns for each node the highest number of channels taken in any row, counting both
+// the gangs at home in the row and the gangs that run in it.
 func (m *Machine) UsedChannels() map[NodeID]int {
 	used := make(map[NodeID]int, len(m.nodes))
 	count := func(free []int32) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// check refuses malformed requests and those that the cluster can never hold.
+// check refuses malformed requests and requests that the cluster can never hold.
 func (m *Machine) check(r *Request) error {
 	if err := checkForm(r); err != nil {
 		return err
@@ -48,7 +48,7 @@ func checkForm(r *Request) error {
 	case r.Nodes < 0:
 		return bad("%d nodes, must be 1 or more", r.Nodes)
 	case r.Nodes > r.Tasks:
-		return bad("%d nodes for %s: a node without tasks is of no use", r.Nodes, plural(r.Tasks, "task"))
+		return bad("%d nodes for %s: each node must have a task", r.Nodes, plural(r.Tasks, "task"))
 	case r.CPUsPerTask < 1:
 		return bad("%d CPUs per task, must be 1 or more", r.CPUsPerTask)
 	case r.MemPerNode < 0 || r.MemPerNode > MaxMemory:
@@ -76,8 +76,8 @@ func checkForm(r *Request) error {
 	return nil
 }
 
-// checkSize checks that r fits into the empty cluster; drained nodes count, since they come
-// back. The error names what is short.
+// checkSize checks that r fits into the empty cluster, including drained nodes, since these come
+// back. The error names the resource that is short.
 func (m *Machine) checkSize(r *Request) error {
 	q := m.demandOf(r, false)
 	if _, ok := m.finder.find(m.whole, &q, anyGrowth); ok {
@@ -123,23 +123,23 @@ func (m *Machine) checkMemory(r *Request) error {
 	}
 	for _, id := range r.NodeList {
 		if n := m.byNode[id]; n.Memory < r.MemPerNode {
-			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s; --mem asks for less",
+			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s; ask for less with --mem",
 				ErrTooMuchMemory, formatBytes(r.MemPerNode), id, formatBytes(n.Memory))
 		}
 	}
 	switch {
 	case enough == 0:
-		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s; --mem asks for less",
+		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s; ask for less with --mem",
 			ErrTooMuchMemory, formatBytes(r.MemPerNode), formatBytes(largest))
 	case enough < r.Nodes:
-		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much; --mem asks for less",
+		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much; ask for less with --mem",
 			ErrTooMuchMemory, formatBytes(r.MemPerNode), r.Nodes, pluralHave(enough))
 	}
 	return nil
 }
 
-// checkTasks refuses a request with more tasks than the eligible nodes take. Nodes, CPUs and
-// memory have been checked one by one before.
+// checkTasks refuses a request with more tasks than the eligible nodes can take. The caller has
+// checked nodes, CPUs and memory separately.
 func (m *Machine) checkTasks(r *Request) error {
 	room, where := m.roomFor(r)
 	sentinel, each := ErrTooFewCPUs, "a CPU each"
@@ -160,8 +160,8 @@ func (m *Machine) checkTasks(r *Request) error {
 	return fmt.Errorf("%w: %s; %s room for %d%s", sentinel, asks, where, room, sharingHint(r))
 }
 
-// roomFor returns the number of tasks that the nodes with enough memory take, and words for those
-// nodes.
+// roomFor returns how many tasks the nodes with enough memory can take, and a description of these
+// nodes for an error.
 func (m *Machine) roomFor(r *Request) (room int, where string) {
 	caps := make([]int, 0, len(m.nodes))
 	for _, n := range m.nodes {
@@ -187,7 +187,7 @@ func (m *Machine) roomFor(r *Request) (room int, where string) {
 	return room, where
 }
 
-// withLess counts the nodes that have less memory.
+// withLess returns the number of nodes with less memory.
 func (m *Machine) withLess(memory int64) int {
 	less := 0
 	for _, n := range m.nodes {
@@ -209,7 +209,8 @@ func sharingHint(r *Request) string {
 	return "; -s (--oversubscribe) lets its ranks share CPUs"
 }
 
-// checkJoin refuses a joiner that does not fit now. It must not wait: its gang may wait for it.
+// checkJoin refuses a joiner that does not fit now. A joiner must not wait: its gang may wait for
+// it.
 func (m *Machine) checkJoin(j *job) error {
 	with := m.jobs[j.req.With]
 	if with == nil || with.gang == nil || with.lost {
@@ -242,7 +243,7 @@ func (m *Machine) checkJoin(j *job) error {
 		largest = max(largest, m.grid.mem[with.gang.nodeShares[i].node.pos])
 	}
 	return fmt.Errorf(
-		"%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; --mem of the program that spawns asks for less",
+		"%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; ask for less with --mem of the program that spawns",
 		ErrTooMuchMemory,
 		formatBytes(j.req.MemPerNode),
 		formatBytes(largest),

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// choose picks nodes from elig by caps. It succeeds whenever a choice exists.
+// choose picks nodes from elig by their caps. It succeeds if any choice is possible.
 func (f *finder) choose(q *demand) bool {
 	sum, nodes := 0, 0
 	for i, c := range f.caps {
@@ -31,7 +31,8 @@ func (f *finder) choose(q *demand) bool {
 	return f.even(q)
 }
 
-// sortBy fills sorted by counting sort, since few caps differ. It omits nodes with cap 0.
+// sortBy fills sorted by a counting sort, since there are few different caps. It omits nodes with
+// cap 0.
 func (f *finder) sortBy(caps []int32, from int) {
 	f.bucket = f.bucket[:0]
 	for _, c := range caps[from:] {
@@ -57,8 +58,8 @@ func (f *finder) take(i int32) {
 	f.picks = append(f.picks, pick{pos: f.elig[i], cap: f.caps[i]})
 }
 
-// packed takes as few nodes as possible: the largest ones, and for the rest of the ranks the node
-// with the smallest sufficient room.
+// packed picks as few nodes as possible: the largest ones, and for the remaining ranks the smallest
+// node that holds them.
 func (f *finder) packed(q *demand) {
 	left := int32(q.tasks)
 	for i := range f.picks {
@@ -75,14 +76,14 @@ func (f *finder) packed(q *demand) {
 	left = int32(q.tasks)
 	for i := range f.picks {
 		p := &f.picks[i]
-		p.ranks = min(p.cap, left-int32(len(f.picks)-i-1)) // at least one for each later node
+		p.ranks = min(p.cap, left-int32(len(f.picks)-i-1)) // leave at least one for each later node
 		left -= p.ranks
 	}
 	f.inNodeOrder()
 }
 
-// tightest returns the index in sorted, from i on, of the first node with the smallest cap that is
-// at least need.
+// tightest returns an index in sorted, from i on: of the nodes with the smallest cap of at least
+// need, it returns the first.
 func (f *finder) tightest(i int, need int32) int {
 	end := i
 	for end < len(f.sorted) && f.caps[f.sorted[end]] >= need {
@@ -95,8 +96,8 @@ func (f *finder) tightest(i int, need int32) int {
 	return best
 }
 
-// even takes exactly q.nodes nodes and spreads the ranks evenly: the tightest nodes that
-// take an equal share each, or else the largest ones.
+// even picks exactly q.nodes nodes and spreads the ranks evenly. It prefers the smallest nodes that
+// can take an equal share; without enough of these it picks the largest nodes.
 func (f *finder) even(q *demand) bool {
 	need := q.nodes - len(f.picks)
 	share := int32((q.tasks + q.nodes - 1) / q.nodes)
@@ -120,8 +121,8 @@ func (f *finder) even(q *demand) bool {
 	return f.level(q.tasks)
 }
 
-// takeTightest takes the need smallest of nodes sorted by falling cap, among equals
-// the first in node order.
+// takeTightest picks the need smallest nodes from a list sorted by falling cap. Nodes with equal
+// caps are picked in node order.
 func (f *finder) takeTightest(sorted []int32, need int) {
 	for end := len(sorted); need > 0; {
 		start := end - 1
@@ -137,8 +138,8 @@ func (f *finder) takeTightest(sorted []int32, need int) {
 	}
 }
 
-// level gives the picks equal numbers of ranks as far as their caps allow; if the number does not
-// divide, earlier nodes get one more.
+// level gives the picks equal numbers of ranks as far as their caps allow; if the ranks do not
+// divide evenly, earlier nodes get one more.
 func (f *finder) level(tasks int) bool {
 	sum, top := 0, int32(0)
 	for _, p := range f.picks {
@@ -148,7 +149,7 @@ func (f *finder) level(tasks int) bool {
 	if sum < tasks {
 		return false
 	}
-	low, high := int32(1), top // the lowest level that gives all ranks a place
+	low, high := int32(1), top // finds the lowest level that holds all ranks
 	for low < high {
 		mid := low + (high-low)/2
 		if f.filledTo(mid) >= tasks {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// demandOf returns the demand of a request; shared means that its ranks share CPUs.
+// demandOf translates a request into a demand. With shared, its ranks share CPUs.
 func (m *Machine) demandOf(r *Request, shared bool) demand {
 	q := demand{shape: shape{
 		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
@@ -21,9 +21,9 @@ func (m *Machine) demandOf(r *Request, shared bool) demand {
 	return q
 }
 
-// prepare returns the job's demand, derived again after a change of nodes or settings. A job
-// shares CPUs only if the empty cluster has too few for it: otherwise it would run at half
-// speed beside an idle node.
+// prepare returns the job's demand and recomputes it after a change of nodes or settings. A job
+// shares CPUs only if the empty cluster has too few for it: otherwise it would run at half speed
+// while another node is idle.
 func (m *Machine) prepare(j *job) *demand {
 	if j.layout == m.layout {
 		return &j.demand
@@ -41,7 +41,7 @@ func (m *Machine) prepare(j *job) *demand {
 	return &j.demand
 }
 
-// possible reports whether the job fits on the present nodes that are not drained, if nothing else
+// possible reports whether the job fits on the present nodes, except drained ones, if nothing else
 // runs.
 func (m *Machine) possible(j *job) bool {
 	q := m.prepare(j)
@@ -53,7 +53,7 @@ func (m *Machine) possible(j *job) bool {
 	return j.able
 }
 
-// fitFor finds where a job would go in g.
+// fitFor finds a fit for a job in g.
 func (m *Machine) fitFor(g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if !j.named {
@@ -62,6 +62,8 @@ func (m *Machine) fitFor(g *grid, j *job, growth int) (fit, bool) {
 	return m.finder.find(g, q, growth)
 }
 
+// joinFit finds a fit for a joiner: on free CPUs of the gang's row or, if these are too few or
+// exceed the owner's limit, on the gang's own CPUs.
 func (m *Machine) joinFit(j *job, ga *gang) (fit, bool) {
 	q := m.prepare(j)
 	if !j.named {
@@ -74,8 +76,7 @@ func (m *Machine) joinFit(j *job, ga *gang) (fit, bool) {
 	return s, ok
 }
 
-// tooManyCPUs reports whether a joiner's owner would have more CPUs by this fit
-// than the owner may have.
+// tooManyCPUs reports whether a joiner with this fit would exceed its owner's limit of CPUs.
 func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 	maxCPUs := m.owners[j.req.Owner].MaxCPUs
 	if maxCPUs == 0 {
@@ -91,10 +92,10 @@ func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > maxCPUs
 }
 
-// memo holds the shapes that did not fit in this pass. A pass only takes resources, so they do not
-// fit later in the pass either.
+// memo remembers the shapes that did not fit earlier in this pass. A pass only takes resources, so
+// these shapes do not fit later in the pass either.
 type memo struct {
-	now, common map[shape]struct{} // by grid
+	now, common map[shape]struct{} // by the grid that was searched
 }
 
 func newMemo() memo {
@@ -106,11 +107,12 @@ func (o *memo) clear() {
 	clear(o.common)
 }
 
-// remembered is fitFor with one of the memo's maps as a cache of failures.
+// remembered is fitFor behind one of the memo's maps: it does not search again for a shape that
+// failed before.
 func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
 	if len(q.must) > 0 {
-		return m.fitFor(g, j, growth) // shapes say nothing of particular nodes
+		return m.fitFor(g, j, growth) // a shape does not contain the listed nodes
 	}
 	if _, known := failed[q.shape]; known {
 		return fit{}, false

@@ -2,7 +2,8 @@ package gang
 
 import "errors"
 
-// Errors of Submit and Restore. The error that wraps them has the request and the limit.
+// Errors of Submit, Restore, AddNode, SetDrain, RemoveNode and Validate. The wrapping text gives
+// the requested amount and the available one.
 var (
 	ErrBadRequest      = errors.New("bad request")
 	ErrDuplicateJob    = errors.New("job id is in use")

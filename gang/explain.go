@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Explanation says why a job waits or where it runs.
+// Explanation describes why a job waits or where it runs.
 type Explanation struct {
 	Job     JobID
 	Running bool
-	Now     int64 // cluster time of the explanation
+	Now     int64 // cluster time of the question
 
 	// Of a waiting job.
 	Reasons []Reason
-	Detail  string // its request compared with the free resources, for people
-	Before  int    // jobs before it in the queue
-	Head    JobID  // the job that waits first, 0 if none
-	StartBy int64  // cluster time by which it starts if all keep their limits; 0: not known
+	Detail  string // what the job asks for and how much of that is free, for users
+	Before  int    // number of jobs before it in the queue
+	Head    JobID  // first waiting job, 0 if none
+	StartBy int64  // cluster time by which it starts if all jobs keep their limits; 0: unknown
 
 	// Of a running job.
 	Gang  JobID
-	Row   int     // home
-	Rows  []int   // all rows it runs in, ascending; none while idle
-	Share float64 // of the time
+	Row   int     // home row
+	Rows  []int   // all rows in which it runs, ascending; none while idle
+	Share float64 // part of the time in which it runs, 0 to 1
 	Nodes []NodeID
 	Idle  bool // see Machine.SetIdle
-	Sleep bool // it has no turn since it sleeps with all its gang, see Machine.SetAsleep
-	Lost  bool // a node of it has gone
+	Sleep bool // it has no turn because its whole gang sleeps, see Machine.SetAsleep
+	Lost  bool // one of its nodes was removed
 }
 
-// Explain explains a job; ok is false if it is not known.
+// Explain explains a job; ok is false if the job is unknown.
 func (m *Machine) Explain(id JobID, now int64) (e Explanation, ok bool) {
 	j := m.jobs[id]
 	if j == nil {
@@ -82,7 +82,7 @@ func (m *Machine) explainWaiting(e *Explanation, j *job) {
 	e.Detail = m.detail(j, e.Reasons)
 }
 
-// String is the explanation in a sentence or two for the user.
+// String returns the explanation in a sentence or two for the user.
 func (e Explanation) String() string {
 	if e.Running {
 		return e.running()

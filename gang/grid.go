@@ -1,14 +1,14 @@
 package gang
 
-// grid holds the taken resources of the cluster: CPUs and channels per row and node, memory and
-// exclusivity per node. It is separate from the jobs and in flat arrays, so that "what if"
-// questions (backfill, explain) work on a cheap copy.
+// grid holds the resources of the cluster that are taken: CPUs and channels per row and node,
+// memory and exclusivity per node. It is separate from the jobs and uses flat arrays, so that a
+// copy for a what-if question (backfill, explain) is cheap.
 type grid struct {
 	stride   int      // words of CPU bits per node
-	cpus     []int32  // per node: CPUs it has
+	cpus     []int32  // per node: number of CPUs
 	full     []uint64 // per node: the bits of all its CPUs
-	drained  []bool   // per node: takes no new gang
-	channels []int32  // per node: channels it has in a row
+	drained  []bool   // per node: it takes no new gang
+	channels []int32  // per node: number of channels, the same in each row
 
 	mem        []int64 // per node: bytes not reserved
 	gangs      []int32 // per node: gangs on it, in any row
@@ -20,14 +20,14 @@ type grid struct {
 
 type gridRow struct {
 	busy  []uint64 // per node: CPUs of the gangs at home in this row
-	free  []int32  // per node: CPUs not busy
+	free  []int32  // per node: number of CPUs not busy
 	total int      // sum of free
-	hist  []int32  // hist[f]: how many nodes have f CPUs free
-	// channels is, per node, the channels that the gangs at home in this row leave; below 0 only in
-	// what-ifs.
+	hist  []int32  // hist[f]: number of nodes with f free CPUs
+	// channels is, per node, the number of channels that the gangs at home in this row leave free. It
+	// is negative only in what-ifs.
 	channels []int32
-	weights  [MaxWeight + 1]int32
-	gangs    int // gangs at home here; a row without any does not exist
+	weights  [MaxWeight + 1]int32 // weights[w]: number of gangs with weight w
+	gangs    int                  // gangs at home in this row; a row without gangs does not exist
 }
 
 // weight returns the highest weight of the row's gangs, 0 for a row that does not exist.
@@ -40,8 +40,8 @@ func (r *gridRow) weight() int {
 	return 0
 }
 
-// growth returns how much longer the rotation gets, counted in weights, when a gang of this weight
-// joins the row.
+// growth returns by how much the rotation gets longer, in weights, if a gang of this weight joins
+// the row.
 func (r *gridRow) growth(weight int) int { return max(weight-r.weight(), 0) }
 
 func newGrid(nodes []*node, maxRows, rows int) *grid {
@@ -106,13 +106,13 @@ func (r *gridRow) copyFrom(src *gridRow) {
 	r.channels = append(channels[:0], src.channels...)
 }
 
-// bits is the part of a flat CPU array that belongs to one node.
+// bits returns the part of a flat CPU array that belongs to one node.
 func (g *grid) bits(flat []uint64, pos int32) []uint64 {
 	at := int(pos) * g.stride
 	return flat[at : at+g.stride : at+g.stride]
 }
 
-// present returns the number of existing rows.
+// present returns the number of rows that exist.
 func (g *grid) present() int {
 	n := 0
 	for r := range g.rows {
@@ -123,7 +123,7 @@ func (g *grid) present() int {
 	return n
 }
 
-// newRow returns the lowest slot for one more row.
+// newRow returns the lowest free index for one more row; false if MaxRows exist.
 func (g *grid) newRow() (int, bool) {
 	if g.present() >= g.maxRows {
 		return 0, false
@@ -136,11 +136,11 @@ func (g *grid) newRow() (int, bool) {
 	return 0, false
 }
 
-// allows reports whether a gang may be put into row r: it exists, or one more row may. This is
-// false only if MaxRows was lowered while a fit in a higher row was kept for the head.
+// allows reports whether a gang may be put into row r: the row exists, or one more row may exist.
+// It returns false only if MaxRows was lowered after a fit in a higher row was kept for the head.
 func (g *grid) allows(r int) bool { return g.rows[r].gangs > 0 || g.present() < g.maxRows }
 
-// length returns the length of the rotation in weights: the sum of all rows' weights.
+// length returns the length of the rotation in weights: the sum over all rows.
 func (g *grid) length() int {
 	n := 0
 	for r := range g.rows {
@@ -149,10 +149,11 @@ func (g *grid) length() int {
 	return n
 }
 
-// add puts a gang into the grid, remove takes it out.
+// add puts a gang into the grid, and remove takes it out.
 func (g *grid) add(ga *gang)    { g.addCPUs(ga); g.connect(ga, -1); g.reserve(ga, -1) }
 func (g *grid) remove(ga *gang) { g.removeCPUs(ga); g.connect(ga, +1); g.reserve(ga, +1) }
 
+// reserve takes a gang's memory (sign -1) or returns it (sign +1).
 func (g *grid) reserve(ga *gang, sign int64) {
 	for _, j := range ga.members {
 		for i := range j.nodeShares {
@@ -161,7 +162,7 @@ func (g *grid) reserve(ga *gang, sign int64) {
 	}
 }
 
-// connect takes or releases a gang's channels in its row.
+// connect takes a gang's channels in its row (sign -1) or returns them (sign +1).
 func (g *grid) connect(ga *gang, sign int32) {
 	channels := g.rows[ga.row].channels
 	for i := range ga.nodeShares {
@@ -211,7 +212,7 @@ func (g *grid) recount(row *gridRow, pos int32) {
 	row.hist[is]++
 }
 
-// channelsFor returns for how many of n ranks the node's channels in this row suffice.
+// channelsFor returns how many of n ranks can have their channels on the node in this row.
 func (r *gridRow) channelsFor(n int32, q *demand, pos int32) int32 {
 	if q.channels == 0 {
 		return n
@@ -219,7 +220,7 @@ func (r *gridRow) channelsFor(n int32, q *demand, pos int32) int32 {
 	return min(n, max(r.channels[pos], 0)/int32(q.channels))
 }
 
-// holds reports whether a gang's CPUs and channels are all free in a row.
+// holds reports whether all CPUs and channels of a gang are free in a row.
 func (g *grid) holds(r int, ga *gang) bool {
 	row := &g.rows[r]
 	for i := range ga.nodeShares {

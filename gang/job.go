@@ -7,42 +7,43 @@ import (
 	"time"
 )
 
-// node is a column. Gangs point at it, so pos may change as nodes come and go.
+// node is a column. Gangs point to it, so pos may change when nodes come and go.
 type node struct {
 	Node
 	drained bool
-	pos     int32 // in Machine.nodes and in every per-node array
+	pos     int32 // index in Machine.nodes and in every per-node array
 }
 
-// nodeShare is the part of one node that a gang or job has.
+// nodeShare is a gang's or a job's part of one node.
 type nodeShare struct {
 	node  *node
 	cpus  []uint64 // as many words as the node's CPUs need
 	ranks int
-	// channels is the total number of channels of the ranks; only in a gang's nodeShares.
+	// channels is the number of channels of all these ranks together; set only in a gang's
+	// nodeShares.
 	channels int32
 }
 
 // job is a request and, once placed, its nodeShares.
 type job struct {
 	req Request
-	key int64 // place in the queue, lower first; see Machine.keyOf
+	key int64 // position in the queue, lower first; see Machine.keyOf
 
 	gang       *gang       // nil while it waits
 	nodeShares []nodeShare // in node order
-	places     []Place     // the same for the outside; kept when a node goes
-	idle       bool        // placed, but not to be run now; see SetIdle
-	asleep     bool        // all its processes sleep; see SetAsleep
+	places     []Place     // the nodeShares as callers see them; not changed when a node is removed
+	idle       bool        // placed, but must not run now; see SetIdle
+	asleep     bool        // it has nothing to do; see SetAsleep
 	lost       bool        // one of its nodes was removed; it only waits for Remove
 
-	ran time.Duration // run time so far, as far as known
+	ran time.Duration // run time so far, as of the last Schedule
 
-	// The following fields are derived from req, and valid while layout is the Machine's.
+	// The following is derived from req and is valid while layout is the Machine's.
 	layout uint64
 	demand demand
-	named  bool // all nodes of its NodeList are there
+	named  bool // all nodes of its NodeList exist
 	tried  bool // able is known
-	able   bool // fits on the nodes there are if nothing else runs
+	able   bool // it fits on the present nodes if nothing else runs
 }
 
 // compareJobs orders the queue: by key, then first come first served.
@@ -56,17 +57,17 @@ func compareJobs(a, b *job) int {
 
 func (j *job) runnable() bool { return !j.idle && !j.lost }
 
-// gang is a job with the jobs that joined it, which are placed, moved and run together.
+// gang is the unit that is placed, moved and run together: a job and the jobs that joined it.
 type gang struct {
-	id         JobID // of the job that founded it, which may have ended
+	id         JobID // of its first job, which may have ended
 	row        int
 	members    []*job      // ascending id, never empty
-	nodeShares []nodeShare // per node the CPUs and channels of all members, in node order
-	weight     int         // the highest of the members'
+	nodeShares []nodeShare // per node: CPUs and channels of all members, in node order
+	weight     int         // the highest weight of its members
 	exclusive  bool
 
-	rests     bool          // it sleeps and has no turn, as of the last Rows
-	runs      time.Duration // slices it gets per rotation, as of the last settle
+	rests     bool          // it sleeps and has no turn, as of the last call of Rows
+	runs      time.Duration // sum of its slices in one rotation, as of the last noteShares
 	remaining int64         // scratch of the backfill; see remainingOf
 }
 
@@ -94,8 +95,8 @@ func (ga *gang) include(s *nodeShare, channels int32) {
 	ga.nodeShares[at].channels += channels
 }
 
-// first returns the member that comes first in queue order. It decides among gangs that could
-// use the same CPUs of another row.
+// first returns the member that is first in queue order. It decides between gangs that could use
+// the same CPUs of another row.
 func (ga *gang) first() *job { return slices.MinFunc(ga.members, compareJobs) }
 
 func (ga *gang) runnable() bool {
@@ -107,15 +108,15 @@ func (ga *gang) awake() bool {
 	return slices.ContainsFunc(ga.members, func(j *job) bool { return j.runnable() && !j.asleep })
 }
 
-// asleep reports whether the gang may run and all its members sleep.
+// asleep reports whether the gang may run and has nothing to do.
 func (ga *gang) asleep() bool { return ga.runnable() && !ga.awake() }
 
 // noLimit is the remaining time of a gang without a time limit.
 const noLimit = math.MaxInt64
 
-// remainingOf returns the run time that a gang's limits leave it, divided by its weight, in
-// ns, rounded up. Its latest end is this times the rotation's length in weights from now,
-// whatever the slice.
+// remainingOf returns the run time that a gang's limits leave it, divided by its weight, in ns,
+// rounded up. The gang ends at the latest after this time multiplied by the rotation's length in
+// weights, whatever the slice is.
 func remainingOf(ga *gang) int64 {
 	longest := int64(0)
 	for _, j := range ga.members {

@@ -6,50 +6,50 @@ import (
 	"time"
 )
 
-// Machine is the gang matrix with its queue. Nodes are ordered by name, numbers in names by
-// value (n2 before n10), whatever the order in which they came.
+// Machine is the gang matrix with its queue. Nodes are ordered by name, and numbers in names by
+// value (n2 before n10); the order in which they were added does not matter.
 type Machine struct {
 	cfg    Config
 	nodes  []*node // in order; a node's pos is its index
 	byNode map[NodeID]*node
 	layout uint64 // counts changes of nodes and settings
 
-	jobs  map[JobID]*job // for look-up only: decisions never depend on map order
+	jobs  map[JobID]*job // for look-ups only: no decision depends on map order
 	gangs []*gang        // placed, ascending id
 	queue []*job         // waiting, by compareJobs, without joiners
 	fresh []*job         // jobs of queue that no pass has seen yet, by compareJobs
 	joins []*job         // waiting to join a gang, by compareJobs
 
-	grid  *grid // the taken resources
+	grid  *grid // taken resources
 	empty *grid // the same nodes without gangs
-	whole *grid // the same as empty, with nothing drained
+	whole *grid // the same as empty, with no node drained
 
 	full  bool // something was freed or changed: any waiting job may fit now
-	freed bool // a gang or part of one has gone: fewer rows may do
+	freed bool // a gang or a part of one was removed: fewer rows may be enough
 
 	owners  map[OwnerID]Owner
 	limited bool                 // some owner has limits
-	uses    map[OwnerID]OwnerUse // of owners with limits, during a pass
+	uses    map[OwnerID]OwnerUse // use by owners with limits, during a pass
 
 	head    headState
 	settled int64         // cluster time up to which job.ran is accounted
-	period  time.Duration // of the rotation, as of the last settle
-	shared  bool          // the gangs' shares are still as of the last settle
+	period  time.Duration // of the rotation, as of the last noteShares
+	shared  bool          // the shares of the last noteShares are still valid
 
 	rows      []RotationRow // cache of Rows
-	residents [][]*gang     // per element of rows: the gangs that run in it, those at home first
-	sleepers  []*gang       // gangs that have no turn and may run in each row
-	rowsOK    bool
+	residents [][]*gang     // per element of rows: the gangs that run in it, gangs at home first
+	sleepers  []*gang       // gangs without a turn that may run in every row
+	rowsOK    bool          // rows, residents and sleepers are valid
 
 	finder finder
 	memo   memo
-	// Scratch grids of the backfill: the cluster at the shadow time, the resources that overtakers
-	// may use for any time, and a probe.
+	// Scratch grids of the backfill: shadow is the cluster when the head starts, common has the
+	// resources that overtaking jobs may keep beyond that time, probe is for what-ifs.
 	shadow, common, probe grid
 	moved                 moved // scratch of unify
 }
 
-// New makes a Machine without nodes. cfg must be valid, see Config.Validate.
+// New returns a Machine without nodes. cfg must be valid, see Config.Validate.
 func New(cfg Config) *Machine {
 	m := &Machine{
 		cfg:    cfg.withDefaults(),
@@ -62,7 +62,7 @@ func New(cfg Config) *Machine {
 	return m
 }
 
-// Configure replaces the settings. Running gangs stay where they are, even in rows beyond a lower
+// Configure replaces the settings. Running gangs stay where they are, also in rows beyond a lower
 // MaxRows.
 func (m *Machine) Configure(cfg Config) error {
 	if err := cfg.Validate(); err != nil {
@@ -74,7 +74,7 @@ func (m *Machine) Configure(cfg Config) error {
 	return nil
 }
 
-// orderQueue sorts by new keys.
+// orderQueue computes all keys again and sorts the queues by them.
 func (m *Machine) orderQueue() {
 	for _, j := range m.jobs {
 		j.key = m.keyOf(&j.req)
@@ -84,11 +84,11 @@ func (m *Machine) orderQueue() {
 	}
 }
 
-// Config returns the settings in force, defaults filled in.
+// Config returns the current settings with defaults filled in.
 func (m *Machine) Config() Config { return m.cfg }
 
-// Submit queues a request; Schedule places it. It refuses one that the whole cluster, drained
-// nodes included, can never hold, with a sentence for the user.
+// Submit queues a request; Schedule places it. Submit refuses a request that the whole cluster,
+// drained nodes included, can never hold, with a sentence for the user.
 func (m *Machine) Submit(req Request) error {
 	req = normal(req)
 	if err := m.check(&req); err != nil {
@@ -109,14 +109,13 @@ func (m *Machine) Submit(req Request) error {
 	return nil
 }
 
-// keyOf makes aging cheap: since every waiting job ages at the same rate, the order
-// of two jobs changes only with their owners' points, and priority is a head start in time.
+// keyOf returns a job's key in the queue. All waiting jobs age at the same rate, so priority is a
+// head start in time and the key does not change with time, only with the owner's points.
 func (m *Machine) keyOf(r *Request) int64 {
 	return r.Submitted - int64(r.Priority+m.pointsOf(r.Owner))*int64(m.cfg.AgePerPoint)
 }
 
-// normal returns the request with defaults, and with copies of the slices that the caller may
-// change later.
+// normal fills in defaults and copies the list that the caller may change later.
 func normal(r Request) Request {
 	if r.CPUsPerTask == 0 {
 		r.CPUsPerTask = 1
@@ -125,7 +124,7 @@ func normal(r Request) Request {
 	return r
 }
 
-// Remove removes a job that has ended or was cancelled, and frees its resources. It reports whether
+// Remove forgets a job that has ended or was cancelled, and frees its resources. It reports whether
 // the job was known.
 func (m *Machine) Remove(id JobID) bool {
 	j := m.jobs[id]
@@ -148,7 +147,7 @@ func (m *Machine) Remove(id JobID) bool {
 	return true
 }
 
-// vacate removes a job from its gang. CPUs that it shared with other members stay theirs.
+// vacate removes a job from its gang. CPUs that it shared with other members remain with them.
 func (m *Machine) vacate(j *job) {
 	ga := j.gang
 	m.grid.remove(ga)
@@ -168,9 +167,9 @@ func (m *Machine) findGang(id JobID) (int, bool) {
 	return slices.BinarySearchFunc(m.gangs, id, func(ga *gang, id JobID) int { return cmp.Compare(ga.id, id) })
 }
 
-// SetIdle sets whether a placed job is kept from running, because it is being prepared or its
-// user has stopped it. An idle job keeps its place; its row leaves the plan when nothing else is
-// at home there. Jobs start out not idle. SetIdle reports whether the job is placed.
+// SetIdle sets whether a placed job must not run, because it is being prepared or its user has
+// stopped it. An idle job keeps its place; its row leaves the plan if no other gang at home there
+// may run. Jobs are not idle at first. SetIdle reports whether the job is placed.
 func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	j := m.jobs[id]
 	if j == nil || j.gang == nil {
@@ -183,10 +182,11 @@ func (m *Machine) SetIdle(id JobID, idle bool) bool {
 	return true
 }
 
-// SetAsleep sets whether all processes of a placed job sleep until something wakes them. A gang
-// whose members all sleep rests: it has no turn, and guests get its CPUs. It is not stopped: it
-// may run in every row, so that it wakes by itself. If the gangs of some row leave it no channels,
-// it keeps its turn. Jobs start out awake. SetAsleep reports whether the job is placed.
+// SetAsleep sets whether all processes of a placed job sleep until something wakes them. If all
+// members of a gang sleep, the gang rests: it has no turn, and guests get its CPUs. It is not
+// stopped: it may run in every row, so that it can wake. If the gangs of a row leave it no
+// channels, it keeps its turn. Jobs are awake at first. SetAsleep reports whether the job is
+// placed.
 func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
 	j := m.jobs[id]
 	if j == nil || j.gang == nil {
@@ -199,7 +199,7 @@ func (m *Machine) SetAsleep(id JobID, asleep bool) bool {
 	return true
 }
 
-// Allocation returns where a job runs, with its present row; ok is false if it does not.
+// Allocation returns where a job runs, with its present row; ok is false if the job is not placed.
 func (m *Machine) Allocation(id JobID) (a Allocation, ok bool) {
 	j := m.jobs[id]
 	if j == nil || j.gang == nil {

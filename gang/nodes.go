@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// AddNode adds a node, which can take gangs at once.
+// AddNode adds a node. It may take gangs at once.
 func (m *Machine) AddNode(n Node) error {
 	switch {
 	case n.ID == "":
@@ -31,8 +31,8 @@ func (m *Machine) AddNode(n Node) error {
 	return nil
 }
 
-// RemoveNode removes a node and returns the jobs that were on it, ascending. They are lost: they
-// run no more, but keep their resources on other nodes until Remove.
+// RemoveNode removes a node and returns the jobs that are lost with it, ascending. Lost jobs no
+// longer run, but keep their resources on other nodes until Remove.
 func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
 	n := m.byNode[id]
 	if n == nil {
@@ -57,7 +57,8 @@ func (m *Machine) RemoveNode(id NodeID) ([]JobID, error) {
 	return lost, nil
 }
 
-// leave drops the job's nodeShare on a removed node.
+// leave removes the job's nodeShare of a removed node. It reports whether the job is on the node
+// and so loses a part.
 func (j *job) leave(n *node) bool {
 	had := len(j.nodeShares)
 	j.nodeShares = slices.DeleteFunc(j.nodeShares, func(s nodeShare) bool { return s.node == n })
@@ -68,7 +69,7 @@ func (j *job) leave(n *node) bool {
 	return true
 }
 
-// SetDrain sets whether a node takes no new gangs. Running gangs go on.
+// SetDrain sets whether a node takes no new gangs. Running gangs continue.
 func (m *Machine) SetDrain(id NodeID, drained bool) error {
 	n := m.byNode[id]
 	if n == nil {
@@ -81,7 +82,7 @@ func (m *Machine) SetDrain(id NodeID, drained bool) error {
 	return nil
 }
 
-// rebuild makes the grids again after a change of nodes or settings: changes are rare, and too
+// rebuild makes the grids again after a change of nodes or settings: such changes are rare, and too
 // varied to apply in place.
 func (m *Machine) rebuild() {
 	rows := 0
@@ -104,8 +105,8 @@ func (m *Machine) rebuild() {
 	m.rowsOK = false
 }
 
-// compareNames orders names as people do: runs of digits by their value. Names that
-// differ only in leading zeros are ordered as strings.
+// compareNames compares runs of digits by their value and everything else by bytes, as people order
+// names. Names that differ only in leading zeros are ordered as strings.
 func compareNames(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
@@ -126,7 +127,7 @@ func compareNames(a, b string) int {
 	return cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(a, b))
 }
 
-// digits returns the number of digits at the start of a string.
+// digits returns the number of leading digits of a string.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && s[n] >= '0' && s[n] <= '9' {

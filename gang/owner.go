@@ -7,38 +7,39 @@ import (
 	"strings"
 )
 
-// MaxOwnerPoints bounds an owner's points, so that with MaxPriority and
-// MaxAgePerPoint the queue's keys stay within int64.
+// MaxOwnerPoints bounds an owner's points, so that together with MaxPriority and MaxAgePerPoint the
+// queue's keys stay within int64.
 const MaxOwnerPoints = 100_000
 
-// UsualShare is the share of an owner without a share of its own. maxShare bounds the product with
-// weights; beyond MaxWeight a share gives nothing.
+// UsualShare is the share of an owner without a share of its own. maxShare keeps the product with
+// weights small; a share beyond it has no effect, since MaxWeight bounds the weight.
 const (
 	UsualShare = 100
 	maxShare   = UsualShare * MaxWeight
 )
 
-// OwnerID names the user to whom a job belongs.
+// OwnerID identifies the user who owns a job.
 type OwnerID uint32
 
 // Owner holds the settings of a user. The zero value is a user without points and limits.
 type Owner struct {
-	// Points of priority, for all jobs of the owner; they change no slice.
+	// Points of priority for all jobs of the owner; they do not change slices.
 	Points int
-	// Share is the relative length of the slices of each of the owner's gangs; 0: UsualShare. See
-	// Config.WeightStep for the bounds.
+	// Share sets the length of the slices of each of the owner's gangs in proportion to those of
+	// other owners; 0: UsualShare. See Config.WeightStep for the bounds.
 	Share int
-	// MaxJobs and MaxCPUs bound the jobs and CPUs of the owner's gangs at once, in all rows
-	// together; 0: no bound. They do not delay joiners: a joiner that would exceed MaxCPUs shares
-	// its gang's CPUs.
+	// MaxJobs and MaxCPUs bound the gangs and CPUs that the owner has at once, in all rows
+	// together; 0: no bound. They do not delay joiners: a joiner that would exceed MaxCPUs gets
+	// CPUs of its gang.
 	MaxJobs, MaxCPUs int
 }
 
-// OwnerUse is the number of jobs and CPUs of an owner's gangs.
+// OwnerUse is the number of gangs and CPUs that an owner has.
 type OwnerUse struct{ Jobs, CPUs int }
 
-// SetOwners replaces all owners. It reports whether waiting jobs may now start that could not
-// before, or in another order. Points are cut to MaxOwnerPoints. What runs stays.
+// SetOwners replaces all owners. It reports whether anything changed, so that waiting jobs may
+// start that could not before, or in another order. Points beyond MaxOwnerPoints count as
+// MaxOwnerPoints. Running gangs stay.
 func (m *Machine) SetOwners(owners map[OwnerID]Owner) bool {
 	if maps.Equal(m.owners, owners) {
 		return false
@@ -86,8 +87,8 @@ func (m *Machine) weightOf(r *Request) int {
 	return m.cfg.weight(r.Priority, m.owners[r.Owner].share())
 }
 
-// weighGangs computes all gangs' weights again, and a new promise for the head of the queue if
-// it needs one.
+// weighGangs computes the weights of all gangs again. The next Schedule makes a new promise to the
+// head of the queue if it needs one.
 func (m *Machine) weighGangs() {
 	for _, ga := range m.gangs {
 		ga.refresh(m)
@@ -100,7 +101,7 @@ func (m *Machine) pointsOf(id OwnerID) int {
 	return min(max(m.owners[id].Points, -MaxOwnerPoints), MaxOwnerPoints)
 }
 
-// OwnerUse returns the number of jobs and CPUs of an owner's gangs.
+// OwnerUse returns the number of gangs and CPUs that an owner has.
 func (m *Machine) OwnerUse(id OwnerID) OwnerUse {
 	var use OwnerUse
 	for _, ga := range m.gangs {
@@ -118,10 +119,10 @@ func (u *OwnerUse) add(nodeShares []nodeShare) {
 	}
 }
 
-// owner returns the owner of a gang; all members have the same.
+// owner returns the owner of a gang. Jobs that join it belong to the same owner.
 func (ga *gang) owner() OwnerID { return ga.members[0].req.Owner }
 
-// countOwners counts the use of owners with limits, for one pass.
+// countOwners counts, for one pass, the use by owners with limits.
 func (m *Machine) countOwners() {
 	clear(m.uses)
 	if !m.limited {
@@ -141,7 +142,7 @@ func (m *Machine) countOwner(ga *gang) {
 	m.uses[ga.owner()] = use
 }
 
-// withheld reports whether its owner's limits keep a job from starting.
+// withheld reports whether the limits of its owner keep a job from starting, whatever is free.
 func (m *Machine) withheld(j *job) bool {
 	if !m.limited {
 		return false
@@ -153,7 +154,7 @@ func (m *Machine) withheld(j *job) bool {
 	return o.MaxCPUs > 0 && use.CPUs+m.wanted(&j.req) > o.MaxCPUs
 }
 
-// checkOwner refuses a request that its owner's limits would hold back for ever.
+// checkOwner refuses a request that the limits of its owner would hold back for ever.
 func (m *Machine) checkOwner(r *Request) error {
 	maxCPUs := m.owners[r.Owner].MaxCPUs
 	wanted := m.wanted(r)
@@ -168,7 +169,7 @@ func (m *Machine) checkOwner(r *Request) error {
 }
 
 // wanted returns the number of CPUs that a request counts for while it waits. An oversubscribed
-// request gets at most the CPUs of the largest nodes that it may use.
+// request gets at most the CPUs of its nodes: wanted assumes the largest nodes.
 func (m *Machine) wanted(r *Request) int {
 	cpus := r.Tasks * r.CPUsPerTask
 	if !r.Oversubscribe {
@@ -190,7 +191,7 @@ func (m *Machine) wanted(r *Request) int {
 	return min(cpus, total)
 }
 
-// ownerDetail compares an owner's use with its limits, for people.
+// ownerDetail compares the owner's use with the owner's limits.
 func (m *Machine) ownerDetail(j *job) string {
 	o, use := m.owners[j.req.Owner], m.uses[j.req.Owner]
 	var parts []string

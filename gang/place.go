@@ -5,36 +5,36 @@ import (
 	"slices"
 )
 
-// shape is the part of a request that decides where it fits. Requests of equal shape have equal
-// answers, so a pass asks once for thousands of jobs.
+// shape is the part of a request that decides where it fits. Requests of equal shape fit in the
+// same places, so a pass searches once for thousands of jobs.
 type shape struct {
 	tasks, nodes, cpus int
 	mem                int64
 	channels           int // per task
 	weight             int
-	exclusive, shared  bool // shared: ranks share CPUs, see Machine.shapeOf
+	exclusive, shared  bool // shared: ranks share CPUs, see Machine.prepare
 }
 
-// demand is a shape and the nodes that must be in it.
+// demand is a shape with the nodes that it must include.
 type demand struct {
 	shape
 	must []int32 // ascending positions
 }
 
-// fit is a place where a demand fits.
+// fit is a place for a demand: a row, and CPUs and ranks on nodes.
 type fit struct {
 	row        int
 	nodeShares []nodeShare
 }
 
-// anyGrowth lets a placement lengthen the rotation without a bound.
+// anyGrowth lets a placement lengthen the rotation without bound.
 const anyGrowth = math.MaxInt
 
 // pick is a node chosen for a demand.
 type pick struct {
 	pos      int32
-	cap      int32 // ranks it can take; while maxRanks counts, CPUs to share
-	maxRanks int32 // ranks it can take where they share CPUs
+	cap      int32 // ranks it can take; with maxRanks, the CPUs that ranks share
+	maxRanks int32 // ranks it can take if they share CPUs
 	ranks    int32
 }
 
@@ -43,16 +43,16 @@ type finder struct {
 	nodes    []*node // by position
 	rows     []int
 	elig     []int32 // positions of nodes that pass the tests that are the same in all rows; must nodes first
-	caps     []int32 // per elig: ranks it can take in the row looked at; CPUs to share where ranks share them
-	maxRanks []int32 // per elig: ranks it can take where they share CPUs
+	caps     []int32 // per elig: ranks it can take in the row under test; CPUs to share if ranks share them
+	maxRanks []int32 // per elig: ranks it can take if they share CPUs
 	sorted   []int32 // indices in elig of the optional nodes, largest cap first, then node order
 	bucket   []int32
 	picks    []pick
 }
 
-// find returns the fit for q in the fullest row that holds it, so that rows stay few, or else in
-// a new row. The rotation may get longer by growth at most. Removing gangs from the grid never
-// makes a demand that fits stop fitting.
+// find returns a fit for q in the fullest row that holds it, so that there are few rows, or in a
+// new row. The rotation may get longer by at most growth. Removing gangs from the grid never makes
+// a fitting demand unfit.
 func (f *finder) find(g *grid, q *demand, growth int) (fit, bool) {
 	if q.shared {
 		return f.findShared(g, q, growth)
@@ -89,8 +89,8 @@ func (f *finder) listRows(g *grid, q *demand, growth int) bool {
 	return len(f.rows) > 0
 }
 
-// mayHold reports whether the row could hold q if all nodes had memory and channels. It reads the
-// histogram of free CPUs: 64 steps instead of 1,000 nodes for most of a long queue.
+// mayHold reports whether the row could hold q if all nodes had enough memory and channels. It
+// reads the histogram of free CPUs: 64 steps instead of 1,000 nodes for most of a long queue.
 func (r *gridRow) mayHold(q *demand) bool {
 	if r.total < q.tasks*q.cpus {
 		return false
@@ -110,7 +110,8 @@ func (r *gridRow) mayHold(q *demand) bool {
 	return false
 }
 
-// listNodes collects the nodes with memory, not drained, and not closed by exclusivity.
+// listNodes collects the nodes with enough memory that are neither drained nor closed by
+// exclusivity.
 func (f *finder) listNodes(g *grid, q *demand) bool {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
@@ -142,7 +143,7 @@ func (g *grid) open(q *demand, pos int32) bool {
 	return g.exclusives[pos] == 0
 }
 
-// chooseIn sets picks to the nodes and ranks for q in row r, or returns false.
+// chooseIn picks nodes and ranks for q in row r, or returns false.
 func (f *finder) chooseIn(g *grid, q *demand, r int) bool {
 	row := &g.rows[r]
 	f.caps = f.caps[:0]
@@ -152,7 +153,7 @@ func (f *finder) chooseIn(g *grid, q *demand, r int) bool {
 	return f.choose(q)
 }
 
-// fitIn gives each pick its CPUs in row r.
+// fitIn returns the fit of the picks in row r, with CPUs for each pick.
 func (f *finder) fitIn(g *grid, q *demand, r int) fit {
 	s := fit{row: r, nodeShares: make([]nodeShare, len(f.picks))}
 	for i, p := range f.picks {
@@ -161,8 +162,8 @@ func (f *finder) fitIn(g *grid, q *demand, r int) fit {
 	return s
 }
 
-// freeCPUs returns n free CPUs of a node in row r. It prefers CPUs that are free in all rows, where
-// the gang runs all the time, and low numbers, since neighbours share caches.
+// freeCPUs returns n free CPUs of a node in row r. It prefers CPUs that are free in all rows, so
+// that the gang can run all the time, and low numbers, since neighbours share caches.
 func (g *grid) freeCPUs(r int, pos int32, n int) []uint64 {
 	words := wordsFor(int(g.cpus[pos]))
 	always := slices.Clone(g.bits(g.full, pos)[:words])

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Rows returns the rows of the rotation, by index: each has a gang at home that may run and does
-// not rest. Jobs lists who runs there: the gangs at home, then guests, which are gangs of other
-// rows whose CPUs and channels are all free, in queue order. Asleep lists the gangs that rest, see
-// SetAsleep, and is the same in each row. If all gangs rest, one row is left, in which nobody has
-// a turn. The result must not be changed.
+// Rows returns the rows of the rotation, by index. Each has a gang at home that may run and does
+// not rest. Jobs lists the jobs that run in the row: the gangs at home, then guests, in queue
+// order; a guest is a gang of another row whose CPUs and channels are all free. Asleep lists the
+// jobs of resting gangs, see SetAsleep, and is the same in each row. If all gangs rest, Rows
+// returns one row without Jobs. The result must not be changed.
 func (m *Machine) Rows() []RotationRow {
 	if m.rowsOK {
 		return m.rows
@@ -48,7 +48,7 @@ func (m *Machine) Rows() []RotationRow {
 	return m.rows
 }
 
-// guests returns the gangs that may run and do not rest, in queue order.
+// guests returns the candidates for guests: the gangs that may run and do not rest, in queue order.
 func (m *Machine) guests() []*gang {
 	list := make([]*gang, 0, len(m.gangs))
 	for _, ga := range m.gangs {
@@ -60,8 +60,8 @@ func (m *Machine) guests() []*gang {
 	return list
 }
 
-// atHome returns the gangs at home in row r that have their turn there, and the highest of their
-// weights. It marks what they use in t.
+// atHome returns the gangs at home in row r that have a turn there, and their highest weight. It
+// marks their CPUs and channels in t.
 func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	if m.grid.rows[r].gangs == 0 {
 		return nil, 0
@@ -76,10 +76,10 @@ func (m *Machine) atHome(r int, t *occupancy) (residents []*gang, weight int) {
 	return residents, weight
 }
 
-// occupancy is the share of the cluster that the gangs of a row take while it is on.
+// occupancy is the part of the cluster that is taken while a row runs.
 type occupancy struct {
 	busy     []uint64 // like gridRow.busy
-	channels []int32  // per node: not taken
+	channels []int32  // per node: number of free channels
 }
 
 func (m *Machine) newOccupancy() *occupancy {
@@ -91,7 +91,8 @@ func (t *occupancy) clear(g *grid) {
 	copy(t.channels, g.channels)
 }
 
-// take marks a gang's CPUs and channels as used if all are free.
+// take marks a gang's CPUs and channels as taken if all of them are free, and reports whether they
+// are.
 func (m *Machine) take(t *occupancy, ga *gang) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]
@@ -107,6 +108,7 @@ func (m *Machine) take(t *occupancy, ga *gang) bool {
 	return true
 }
 
+// jobsOf returns the jobs of gangs that may run, ascending.
 func jobsOf(gangs []*gang) []JobID {
 	var ids []JobID
 	for _, ga := range gangs {

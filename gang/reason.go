@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// Reason is a reason why a job waits.
+// Reason is an obstacle that keeps a job waiting.
 type Reason int
 
-// The reasons, in the order in which Explanation lists them.
+// The reasons. Explanation lists them in this order.
 const (
-	// ForNodes: too few nodes are there and not drained, whatever else runs.
+	// ForNodes: too few nodes are present and not drained, whatever else runs.
 	ForNodes Reason = iota + 1
-	// ForMemory: jobs in all rows together reserve too much memory.
+	// ForMemory: the jobs of all rows together reserve too much memory.
 	ForMemory
-	// ForExclusive: jobs run on nodes it wants for itself, or exclusive jobs hold nodes.
+	// ForExclusive: the job is exclusive and others run on the nodes, or exclusive jobs hold them.
 	ForExclusive
-	// ForChannels: all rows are there, and in none are enough channels free beside enough CPUs.
+	// ForChannels: MaxRows exist, and none has enough free channels beside enough free CPUs.
 	ForChannels
-	// ForRows: all rows are there, and in none are enough CPUs free.
+	// ForRows: MaxRows exist, and none has enough free CPUs.
 	ForRows
-	// ForTurn: it would fit, but could delay a job before it.
+	// ForTurn: the job would fit, but could delay a job before it.
 	ForTurn
-	// ForGang: the gang it is to join has no room.
+	// ForGang: the gang that the job wants to join has no room.
 	ForGang
-	// ForPass: it came after the last Schedule.
+	// ForPass: the job was submitted after the last Schedule.
 	ForPass
-	// ForOwner: its owner has as many jobs or CPUs as one may have.
+	// ForOwner: the job's owner has the most jobs or CPUs that the owner's limits allow.
 	ForOwner
 )
 
@@ -54,7 +54,7 @@ func (r Reason) String() string {
 	return fmt.Sprintf("Reason(%d)", int(r))
 }
 
-// detail compares the job's request with the free resources, for the first reason.
+// detail compares the job's demand with the free resources, for the first reason.
 func (m *Machine) detail(j *job, reasons []Reason) string {
 	usable, roomy, alone := m.countNodes(j)
 	wants := plural(j.req.Tasks, "task")
@@ -91,8 +91,8 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	}
 }
 
-// countNodes counts the nodes that a job can use: those it names, or all that are not drained. Of
-// these, roomy have memory for it, and alone are not closed to it by exclusivity.
+// countNodes counts the nodes that a job can use: the listed nodes, or all that are not drained.
+// roomy counts those with enough memory, alone those that exclusivity leaves open to the job.
 func (m *Machine) countNodes(j *job) (usable, roomy, alone int) {
 	for pos, n := range m.nodes {
 		if n.drained || (len(j.req.NodeList) > 0 && !slices.Contains(j.req.NodeList, n.ID)) {
@@ -109,7 +109,7 @@ func (m *Machine) countNodes(j *job) (usable, roomy, alone int) {
 	return usable, roomy, alone
 }
 
-// reasons returns the fewest obstacles without which the job would fit.
+// reasons returns the smallest set of obstacles without which the job would fit.
 func (m *Machine) reasons(j *job) []Reason {
 	if !m.possible(j) {
 		return []Reason{ForNodes}
@@ -145,7 +145,7 @@ func (m *Machine) reasons(j *job) []Reason {
 	return []Reason{ForMemory, ForExclusive, ForRows}
 }
 
-// probeWithout makes probe the present cluster without some kinds of obstacles.
+// probeWithout sets probe to the present cluster without the given obstacles.
 func (m *Machine) probeWithout(obstacles []Reason) {
 	from := m.grid
 	if slices.Contains(obstacles, ForRows) {

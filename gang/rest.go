@@ -1,12 +1,12 @@
 package gang
 
-// A gang that sleeps may run in every row, so it holds its channels in every row. Where other gangs
-// need them, it keeps its turn.
-
 // rest marks the sleeping gangs that need no turn.
+//
+// A sleeping gang may run in every row, so it takes its channels in every row. If other gangs need
+// these channels, it keeps its turn instead.
 func (m *Machine) rest() {
 	m.sleepers = nil
-	var taken []int32 // per node: channels of those found so far
+	var taken []int32 // per node: channels of the gangs marked so far
 	for _, ga := range m.gangs {
 		ga.rests = false
 		if !ga.asleep() {
@@ -26,8 +26,8 @@ func (m *Machine) rest() {
 	}
 }
 
-// mayRest reports whether each row in which somebody has a turn has channels for the gang beside
-// those that rest already.
+// mayRest reports whether each row in which a gang has a turn has enough channels for this gang
+// beside the gangs that rest already.
 func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]
@@ -46,8 +46,8 @@ func (m *Machine) mayRest(ga *gang, taken []int32) bool {
 	return true
 }
 
-// left returns the number of a node's channels that the gangs with a turn in a row leave free,
-// without counting one gang; on is false if no gang has a turn there.
+// left returns the number of a node's channels that the gangs with a turn in a row leave free if
+// one gang is not counted; on is false if no other gang has a turn in the row.
 func (m *Machine) left(r int, pos int32, without *gang) (left int32, on bool) {
 	left = m.grid.rows[r].channels[pos]
 	for _, ga := range m.gangs {
@@ -74,7 +74,7 @@ func (ga *gang) channelsOn(pos int32) int32 {
 // hasTurn reports whether the gang may run and does not rest.
 func (ga *gang) hasTurn() bool { return ga.runnable() && !ga.rests }
 
-// reserve takes the channels of the gangs that rest, in any row.
+// reserve takes the channels of the resting gangs, in any row.
 func (m *Machine) reserve(t *occupancy) {
 	for _, ga := range m.sleepers {
 		for i := range ga.nodeShares {

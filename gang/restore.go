@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Restore places a job where another machine had placed it. So a new leader rebuilds its machine
-// from the replicated state: first nodes, then placed jobs in ascending order, then waiting jobs by
-// Submit. An allocation that does not fit changes nothing.
+// Restore places a job as another machine had placed it. A new leader uses it to rebuild its
+// machine from the replicated state: first it adds nodes, then it restores placed jobs in ascending
+// order, then it submits waiting jobs. An allocation that does not fit changes nothing.
 func (m *Machine) Restore(req Request, a Allocation) error {
 	req = normal(req)
 	if err := checkForm(&req); err != nil {
@@ -36,13 +36,13 @@ func (m *Machine) Restore(req Request, a Allocation) error {
 	return nil
 }
 
-// placesToShares translates an allocation's places, which may come from a file, into nodeShares.
+// placesToShares converts an allocation's places, which may come from a file, into nodeShares.
 func (m *Machine) placesToShares(j *job, a *Allocation) error {
 	conflict := func(format string, args ...any) error {
 		return fmt.Errorf("%w: job %d: %s", ErrConflict, j.req.ID, fmt.Sprintf(format, args...))
 	}
 	if a.Job != j.req.ID || a.Row < 0 || a.Row >= MaxRowsLimit {
-		return conflict("it is of job %d in row %d", a.Job, a.Row)
+		return conflict("the allocation is that of job %d in row %d", a.Job, a.Row)
 	}
 	ranks := 0
 	for i := range a.Places {
@@ -59,10 +59,10 @@ func (m *Machine) placesToShares(j *job, a *Allocation) error {
 			setBit(s.cpus, c)
 		}
 		if len(p.CPUs) == 0 || len(p.Ranks) == 0 {
-			return conflict("nothing is on node %s", p.Node)
+			return conflict("no CPU or no rank is on node %s", p.Node)
 		}
 		if m.grid.mem[n.pos] < j.req.MemPerNode {
-			return conflict("node %s has not enough memory left", p.Node)
+			return conflict("node %s does not have enough memory left", p.Node)
 		}
 		ranks += s.ranks
 		j.nodeShares = append(j.nodeShares, s)
@@ -70,7 +70,7 @@ func (m *Machine) placesToShares(j *job, a *Allocation) error {
 	slices.SortFunc(j.nodeShares, func(a, b nodeShare) int { return int(a.node.pos - b.node.pos) })
 	for i := 1; i < len(j.nodeShares); i++ {
 		if j.nodeShares[i].node == j.nodeShares[i-1].node {
-			return conflict("node %s is in it twice", j.nodeShares[i].node.ID)
+			return conflict("node %s is listed twice", j.nodeShares[i].node.ID)
 		}
 	}
 	if ranks != j.req.Tasks {
@@ -79,8 +79,8 @@ func (m *Machine) placesToShares(j *job, a *Allocation) error {
 	return nil
 }
 
-// gangOf returns the gang to which the job belongs, nil if the job is its first. It checks that the
-// job's CPUs are free or that gang's.
+// gangOf returns the gang to which the job belongs, nil if the job is the first of its gang. It
+// checks that the job's CPUs are free or belong to that gang.
 func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
 	var own *gang
 	if at, found := m.findGang(gangOfAllocation(a)); found {
@@ -105,7 +105,7 @@ func (m *Machine) gangOf(j *job, a *Allocation) (*gang, error) {
 	return own, nil
 }
 
-// checkNodeShare checks that what a nodeShare takes is free or the job's own gang's.
+// checkNodeShare checks that the resources of a nodeShare are free or belong to the job's own gang.
 func (m *Machine) checkNodeShare(j *job, r int, own *gang, s *nodeShare) error {
 	pos := s.node.pos
 	gangs, lone := m.grid.gangs[pos], m.grid.exclusives[pos]
@@ -144,7 +144,7 @@ func gangOfAllocation(a *Allocation) JobID {
 	return a.Job
 }
 
-// growRows makes room for a row beyond MaxRows, which may have been lowered since.
+// growRows makes room for a row beyond MaxRows, which may have been lowered after the row was made.
 func (m *Machine) growRows(row int) {
 	if row < len(m.grid.rows) {
 		return

@@ -8,15 +8,15 @@ import (
 
 // RotationRow is one turn of the rotation.
 type RotationRow struct {
-	Index int // of the row in the matrix
+	Index int // the row's index in the matrix
 	Slice time.Duration
-	Jobs  []JobID // who runs, ascending
-	// Asleep are the jobs that sleep, ascending. They have no turn and may run in every row. One
-	// that wakes is let in like a gang that never ran.
+	Jobs  []JobID // jobs that run, ascending
+	// Asleep are the sleeping jobs, ascending. They have no turn and may run in every row. A gang
+	// that wakes is let in like one that has never run.
 	Asleep []JobID
 }
 
-// Present returns all jobs that may run in the row, those that sleep included, ascending.
+// Present returns all jobs that may run in the row, sleeping ones included, ascending.
 func (r *RotationRow) Present() []JobID {
 	if len(r.Asleep) == 0 {
 		return r.Jobs
@@ -26,29 +26,29 @@ func (r *RotationRow) Present() []JobID {
 	return all
 }
 
-// Rotation determines for every instant from Origin on which row runs. The leader makes it with
-// Next; agents follow the clock with At. Of several rotations whose Origin has come, agents obey
-// the one with the highest (Term, Version): a later version that begins earlier replaces one not
-// yet begun.
+// Rotation defines which row runs at each instant from Origin on. The leader makes it with Next;
+// agents evaluate it with At. If the Origins of several rotations have passed, agents obey the
+// rotation with the highest (Term, Version): a later version that begins earlier replaces one that
+// has not begun.
 type Rotation struct {
 	Term, Version uint64
-	Origin        int64         // cluster time, ns: the first slice of Rows[0] begins
+	Origin        int64         // cluster time in ns at which the first slice of Rows[0] begins
 	Rows          []RotationRow // in the order of their turns
 
-	// State for Next, not used by agents. Rows[after:after+fresh] were let in ahead of their turn.
-	// Gangs that come before their slices begin join them; later ones must wait until the slice
-	// that follows theirs is over.
+	// What Next must remember, of no use to agents. Rows[after:after+fresh] are those let in ahead
+	// of their turn. Gangs that come before their slices begin join them; later ones must wait
+	// until the slice that follows theirs is over.
 
-	before       *Rotation // in force until Origin; nil once that no longer matters
+	before       *Rotation // in force until Origin; nil if no longer needed
 	after, fresh int
 }
 
-// Never is the end of a slice that only a new rotation ends.
+// Never is the end of a slice that ends only with a new rotation.
 const Never = math.MaxInt64
 
-// At returns whose turn it is at cluster time t: the position in Rows, the start and end of the
-// slice, and the number of completed rounds. A single row runs for ever, in round 0. The position
-// is -1 before Origin and if there are no rows.
+// At returns the turn at cluster time t: the position in Rows, the start and end of the slice, and
+// the number of completed rounds. A single row runs for ever, in round 0. The position is -1 before
+// Origin and in a rotation without rows.
 func (r *Rotation) At(t int64) (pos int, start, end, round int64) {
 	switch {
 	case t < r.Origin:
@@ -71,7 +71,7 @@ func (r *Rotation) At(t int64) (pos int, start, end, round int64) {
 	return pos, start, end, round
 }
 
-// Period returns the length of a round in ns, the sum of all slices.
+// Period returns the length of a round in ns: the sum of all slices.
 func (r *Rotation) Period() int64 {
 	sum := int64(0)
 	for i := range r.Rows {
@@ -80,8 +80,8 @@ func (r *Rotation) Period() int64 {
 	return sum
 }
 
-// Has reports whether the rotation already consists of these rows, in any order. Then no new one
-// is needed.
+// Has reports whether the rotation consists of exactly these rows, in any order, so that no new
+// rotation is needed.
 func (r *Rotation) Has(rows []RotationRow) bool {
 	if len(rows) != len(r.Rows) {
 		return false
@@ -98,15 +98,16 @@ func (r *Rotation) Has(rows []RotationRow) bool {
 	return true
 }
 
-// Next makes the rotation that follows old when the rows have become the given ones, see
-// Machine.Rows. It takes effect no sooner than lead from now, so that agents have it by then:
+// Next returns the rotation that follows old when the rows become the given ones, see Machine.Rows.
+// It begins no sooner than lead from now, so that agents have received it:
 //
-//   - at once, when the row whose turn it is has gone, or there is at most one;
-//   - at once, when a gang has never run, or has slept: its row comes first, so that users do not wait for a
-//     program to begin. The interrupted rotation goes on after it with the row that was cut, which
-//     gets a whole slice. That slice must be over before the next gang is let in ahead of its turn, and where there
-//     was no other row, the slices of all that were let in: a burst of short jobs slows the others, but starves none;
-//   - else at the end of the slice.
+//   - at once if the row that has its turn was removed, or if there is at most one row;
+//   - at once if a gang has never run, or has slept: its row comes first, so that users do not wait
+//     for a program to begin. The interrupted rotation then continues with the row that was cut,
+//     which gets a whole slice. Before the next gang may be let in ahead of its turn, that slice must
+//     be over, or, if there was no other row, the slices of all gangs that were let in. So a burst
+//     of short jobs slows other jobs but does not starve them;
+//   - otherwise at the end of the slice.
 func Next(old Rotation, rows []RotationRow, now int64, lead time.Duration) Rotation {
 	t := now + int64(lead)
 	cur := old.inForce(t)
@@ -136,8 +137,8 @@ func (r *Rotation) inForce(t int64) Rotation {
 	return *r
 }
 
-// turns returns rows in the order of their turns in r from position pos on, new ones last, and
-// whether a change now would cut a slice.
+// turns returns rows in the order of their turns in r from position pos on, new rows last. cutting
+// reports whether a change now would cut a slice.
 func (r *Rotation) turns(rows []RotationRow, pos int) (turns []RotationRow, cutting bool) {
 	left := slices.Clone(rows)
 	for i := range r.Rows {
@@ -153,7 +154,7 @@ func (r *Rotation) turns(rows []RotationRow, pos int) (turns []RotationRow, cutt
 	return append(turns, left...), cutting
 }
 
-// continues reports whether row is the successor of was: the same slot with a job in common.
+// continues reports whether row is the successor of was: it has the same index and a job in common.
 func continues(row, was *RotationRow) bool {
 	return row.Index == was.Index && slices.ContainsFunc(row.Jobs, was.runs)
 }
@@ -163,8 +164,8 @@ func (r *RotationRow) runs(id JobID) bool {
 	return found
 }
 
-// splitFresh separates the rows that must come first, so that each job that has not run by t runs
-// in one of them.
+// splitFresh separates the rows that must come first: with these, each job that has not run by t
+// runs in one of them.
 func (r *Rotation) splitFresh(turns []RotationRow, t int64) (fresh, rest []RotationRow) {
 	begun := make(map[JobID]bool)
 	pending := r.fresh > 0 && t <= r.endOf(r.after)
@@ -201,9 +202,10 @@ func (r *Rotation) endOf(n int) int64 {
 	return end
 }
 
-// guarding are the rows whose slices must be over before a gang may be let in ahead of its turn,
-// none if it may at time t: up to the row that follows those let in last, and where nobody else was
-// there, the last of these. At the instant at which those let in begin, others may still join them.
+// guarding returns the rows that must have their slices before a gang may be let in ahead of its
+// turn; none if it may be let in at time t. The last of these is the row after those let in last
+// or, without other rows, the last of those. At the instant at which the rows let in last begin,
+// others may still join them.
 func (r *Rotation) guarding(t int64) []RotationRow {
 	begin := r.endOf(r.after)
 	switch {
@@ -219,7 +221,8 @@ func (r *Rotation) guarding(t int64) []RotationRow {
 	return nil
 }
 
-// waiting returns the rows from one turn to another, exclusive, whose slices are not over at t.
+// waiting returns the rows of the turns from (inclusive) to to (exclusive) whose slices are not
+// over at t.
 func (r *Rotation) waiting(from, to int, t int64) (rows []RotationRow) {
 	for i := from; i < to; i++ {
 		if t < r.endOf(i+1) {
@@ -229,8 +232,8 @@ func (r *Rotation) waiting(from, to int, t int64) (rows []RotationRow) {
 	return rows
 }
 
-// arrange puts fresh rows first or, under guard, right after the last guarding row that is still
-// there.
+// arrange sets Rows: fresh rows come first or, if there are guards, right after the last guard that
+// still exists.
 func (r *Rotation) arrange(fresh, rest, guards []RotationRow) {
 	for i := range rest {
 		if slices.ContainsFunc(guards, func(guard RotationRow) bool { return continues(&rest[i], &guard) }) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Schedule places the jobs that can be placed at cluster time now, and removes rows that are not
-// needed. Call it after every event or batch of events; without one it returns at once, since time
-// alone makes nothing fit. now must not go back.
+// Schedule places the jobs that can start at cluster time now, and removes rows that are not
+// needed. Call it after every event or batch of events; without an event it returns at once, since
+// time alone makes no job fit. now must not go back.
 func (m *Machine) Schedule(now int64) Decision {
 	var d Decision
 	due := m.full || len(m.fresh) > 0 || len(m.joins) > 0
@@ -38,22 +38,23 @@ func (m *Machine) place(now int64, d *Decision) {
 	}
 }
 
-// pass goes through the queue in order. Jobs start until one does not fit: the head. Later jobs may
-// overtake it under the rules of backfill.go. Jobs that wait for nodes to come back, or for their
-// owners' other jobs, hold up nobody. pass reports whether another pass is needed, because an
-// overtaker has made the head such a job.
+// pass goes through the queue in order. It starts jobs until one does not fit: the head. Later jobs
+// may overtake the head under the rules of backfill.go. Jobs that wait for nodes to come back, or
+// for other jobs of their owner, do not hold up others. pass reports whether another pass is
+// needed: an overtaking job has used up the limits of the head's owner, so that the head no longer
+// holds up others.
 func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	m.countOwners()
 	list, head := m.queue, (*job)(nil)
 	if !m.full && m.freshBehindHead() && (m.head.job == nil || !m.withheld(m.head.job)) {
-		list, head = m.fresh, m.head.job // nothing was freed: the others still wait for the same
+		list, head = m.fresh, m.head.job // nothing was freed: the other jobs still do not fit
 	}
 	m.memo.clear()
 	var view *prospect
 	started := false
 	for _, j := range list {
 		if m.withheld(j) {
-			continue // its owner's own jobs are in its way: it holds up nobody
+			continue // only jobs of its owner are in its way: it does not hold up others
 		}
 		if head != nil && view == nil {
 			view = m.prospectOf(head, now)
@@ -71,7 +72,7 @@ func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	if head == nil {
 		m.head = headState{}
 	} else if view == nil {
-		m.prospectOf(head, now) // last in the queue: make its promise all the same
+		m.prospectOf(head, now) // it is last in the queue and needs a promise, too
 	}
 	if started {
 		m.queue = slices.DeleteFunc(m.queue, func(j *job) bool { return j.gang != nil })
@@ -83,7 +84,7 @@ func (m *Machine) freshBehindHead() bool {
 	return m.head.job == nil || len(m.fresh) == 0 || compareJobs(m.head.job, m.fresh[0]) < 0
 }
 
-// tryStart finds a place for a job, behind a waiting head or not.
+// tryStart finds a place for a job, with or without a waiting head before it.
 func (m *Machine) tryStart(j, head *job, v *prospect) (*gang, bool) {
 	if head != nil {
 		return m.overtake(j, v)
@@ -97,7 +98,7 @@ func (m *Machine) tryStart(j, head *job, v *prospect) (*gang, bool) {
 	return ga, true
 }
 
-// formGang makes the gang of a job for a fit, without adding it to a grid.
+// formGang returns the gang of a job for a fit. It does not add the gang to a grid.
 func (m *Machine) formGang(j *job, s fit) *gang {
 	j.nodeShares = s.nodeShares
 	ga := &gang{id: j.req.ID, row: s.row, members: []*job{j}}
@@ -105,20 +106,21 @@ func (m *Machine) formGang(j *job, s fit) *gang {
 	return ga
 }
 
-// start adds a job's gang, already in the grid, to the gangs.
+// start adds a job's gang, which is in the grid, to the list of gangs.
 func (m *Machine) start(j *job, ga *gang, d *Decision) {
 	at, _ := m.findGang(ga.id)
 	m.gangs = slices.Insert(m.gangs, at, ga)
 	m.record(j, ga, d)
 }
 
+// record notes that a job was placed in a gang.
 func (m *Machine) record(j *job, ga *gang, d *Decision) {
 	j.gang = ga
 	j.places = placesOf(j)
 	d.Start = append(d.Start, j.allocation())
 }
 
-// startJoins places joiners before all others: the gang that spawned them waits for them.
+// startJoins places joiners before all other jobs: the gang that spawned them waits for them.
 func (m *Machine) startJoins(d *Decision) {
 	waiting := m.joins[:0]
 	for _, j := range m.joins {
@@ -133,7 +135,7 @@ func (m *Machine) startJoins(d *Decision) {
 	m.joins = waiting
 }
 
-// gangToJoin returns the gang that a joiner is for, nil if it has ended since.
+// gangToJoin returns the gang that a job wants to join, nil if it has ended.
 func (m *Machine) gangToJoin(j *job) *gang {
 	if with := m.jobs[j.req.With]; with != nil && !with.lost {
 		return with.gang
@@ -141,8 +143,8 @@ func (m *Machine) gangToJoin(j *job) *gang {
 	return nil
 }
 
-// queueAlone turns a joiner without a gang into an ordinary job. Since it might have shared CPUs
-// with its gang, its ranks may share CPUs now.
+// queueAlone queues a joiner whose gang has ended like any other job. The job may share CPUs, since
+// it might have shared them with its gang.
 func (m *Machine) queueAlone(j *job) {
 	j.req.Oversubscribe = true
 	j.layout = 0
@@ -175,7 +177,7 @@ func (m *Machine) admit(j *job, ga *gang) {
 	m.grid.add(ga)
 }
 
-// placesOf lists a placed job's CPUs and ranks.
+// placesOf returns a placed job's CPUs and ranks per node.
 func placesOf(j *job) []Place {
 	places := make([]Place, len(j.nodeShares))
 	for i := range j.nodeShares {
@@ -203,8 +205,8 @@ func placesOf(j *job) []Place {
 	return places
 }
 
-// accountRuns adds to each limited job the run time it got since the last call, by its share of the
-// rotation.
+// accountRuns adds to each job with a time limit the run time it got since the last call, by its
+// share of the rotation.
 func (m *Machine) accountRuns(now int64) {
 	elapsed := now - m.settled
 	m.settled = max(now, m.settled)
@@ -224,7 +226,7 @@ func (m *Machine) accountRuns(now int64) {
 	}
 }
 
-// noteShares records every gang's share of the rotation, for accountRuns.
+// noteShares records the share of the rotation of every gang, for accountRuns.
 func (m *Machine) noteShares() {
 	m.shared = true
 	m.period = 0
@@ -237,12 +239,12 @@ func (m *Machine) noteShares() {
 			ga.runs += row.Slice
 		}
 		for _, ga := range m.sleepers {
-			ga.runs += row.Slice // it may run all the time, and that is what its limit counts
+			ga.runs += row.Slice // it may run all the time, and its limit counts that
 		}
 	}
 }
 
-// mulDiv is a*b/c for b <= c, without overflow between.
+// mulDiv returns a*b/c for b <= c. The product must not overflow, so it has 128 bits.
 func mulDiv(a, b, c uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
 	quo, _ := bits.Div64(hi, lo, c)

@@ -2,11 +2,12 @@ package gang
 
 import "slices"
 
-// Ranks that share CPUs: oversubscribed jobs, and joiners where the gang's row has no
-// CPUs left.
+// This file places ranks that share CPUs: those of oversubscribed jobs, and those of joiners if the
+// gang's row has no free CPUs.
 
-// findShared finds a fit for ranks that share CPUs. It takes whole nodes of the row that gives it
-// the most CPUs, preferring an existing row among equals.
+// findShared finds a fit for ranks that share CPUs: those of oversubscribed jobs. It takes whole
+// nodes of a row, and of all rows the one that gives the most CPUs; of equal rows it takes one that
+// exists.
 func (f *finder) findShared(g *grid, q *demand, growth int) (fit, bool) {
 	if !f.listRows(g, q, growth) || !f.listNodes(g, q) {
 		return fit{}, false
@@ -35,7 +36,7 @@ func (f *finder) findShared(g *grid, q *demand, growth int) (fit, bool) {
 	return s, true
 }
 
-// chooseShared picks among the nodes that are all free in row r.
+// chooseShared picks among the nodes that are completely free in row r.
 func (f *finder) chooseShared(g *grid, q *demand, r int) bool {
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
@@ -48,9 +49,9 @@ func (f *finder) chooseShared(g *grid, q *demand, r int) bool {
 	return f.spread(g, q, r)
 }
 
-// spread picks q.nodes nodes, or as many as there are ranks for, with caps
-// being the CPUs to share on each, and gives each node ranks in proportion. It takes the nodes
-// with the most CPUs, or, if the ranks do not fit there, those that take the most ranks.
+// spread picks q.nodes nodes, or as many as there are ranks, and gives each node ranks in
+// proportion to its cap, which is the number of CPUs to share there. It picks the nodes with the
+// most CPUs or, if the ranks do not fit there, the nodes that can take the most ranks.
 func (f *finder) spread(g *grid, q *demand, r int) bool {
 	f.bound(g, q, r)
 	for i := range q.must {
@@ -66,7 +67,7 @@ func (f *finder) spread(g *grid, q *demand, r int) bool {
 	return true
 }
 
-// bound fills maxRanks, and strikes out the nodes that can take no rank.
+// bound fills maxRanks, and sets the cap of nodes that can take no rank to 0.
 func (f *finder) bound(g *grid, q *demand, r int) {
 	f.maxRanks = f.maxRanks[:0]
 	for i, pos := range f.elig {
@@ -81,7 +82,7 @@ func (f *finder) bound(g *grid, q *demand, r int) {
 	}
 }
 
-// pickShared picks the nodes that are largest by the measure, and reports whether they take all
+// pickShared picks the nodes with the highest values in by, and reports whether they hold all
 // ranks.
 func (f *finder) pickShared(q *demand, by []int32) bool {
 	f.picks = f.picks[:0]
@@ -108,7 +109,7 @@ func (f *finder) pickShared(q *demand, by []int32) bool {
 	return room >= q.tasks
 }
 
-// proportion gives every pick one rank and the others by its CPUs.
+// proportion gives every pick one rank and divides the others in proportion to CPUs.
 func (f *finder) proportion(tasks int) {
 	cpus := 0
 	for _, p := range f.picks {
@@ -134,8 +135,8 @@ func (f *finder) proportion(tasks int) {
 	}
 }
 
-// findJoin finds a fit for a joiner: on its gang's nodes, in its gang's row, on CPUs free
-// there or, if there are too few, on all the gang's own; with own on these in any case.
+// findJoin finds a fit for a joiner on its gang's nodes, in its gang's row: on free CPUs or, if
+// there are too few, on all of the gang's own CPUs. With own it uses only the gang's own CPUs.
 func (f *finder) findJoin(g *grid, q *demand, ga *gang, own bool) (fit, bool) {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {

@@ -24,17 +24,18 @@ type NodeState struct {
 	UsedChannels int
 }
 
-// RowState is a row: per node, in the order of Snapshot.Nodes, per CPU, who uses it.
+// RowState is a row. CPUs holds, per node in the order of Snapshot.Nodes, the use of each CPU.
 type RowState struct {
 	Index int
-	Slice time.Duration // 0 while nothing at home here may run
+	Slice time.Duration // 0 while no gang at home in this row may run
 	CPUs  [][]CPUState
 }
 
-// CPUState is the use of a CPU in a row. If jobs of a gang share the CPU, Job is the lowest.
+// CPUState is the use of a CPU in a row. If jobs of a gang share the CPU, Job is the lowest of
+// them.
 type CPUState struct {
 	Job   JobID // 0: free
-	Guest bool  // at home in another row, or where its own row's gang is idle
+	Guest bool  // at home in another row
 }
 
 // Matrix returns a copy of the matrix.
@@ -76,7 +77,7 @@ func (m *Machine) Matrix() Snapshot {
 	return s
 }
 
-// paint enters a gang's jobs at CPUs that have no job yet.
+// paint enters a gang's jobs at CPUs without an entry.
 func (r *RowState) paint(ga *gang, guest bool) {
 	for _, j := range ga.members {
 		for i := range j.nodeShares {
@@ -90,8 +91,8 @@ func (r *RowState) paint(ga *gang, guest bool) {
 	}
 }
 
-// String draws the matrix: a letter per CPU and job, lower case where the job is a guest, and a dot
-// where the CPU is free. Letters repeat after 26 jobs; the last line explains them.
+// String draws the matrix: one letter per CPU, which stands for a job. The letter is small if the
+// job is a guest; a dot is a free CPU. Letters repeat after 26 jobs; the last line explains them.
 func (s Snapshot) String() string {
 	letters, legend := s.letters()
 	var b strings.Builder
@@ -117,7 +118,8 @@ func (s Snapshot) String() string {
 
 func (s Snapshot) width(node int) int { return max(len(s.Nodes[node].ID), s.Nodes[node].CPUs) }
 
-// letters assigns letters to jobs in the order of their ids.
+// letters assigns letters to jobs in the order of their ids, and returns the last line of the
+// drawing.
 func (s Snapshot) letters() (map[JobID]byte, string) {
 	var ids []JobID
 	for _, row := range s.Rows {

@@ -1,8 +1,8 @@
 package gang
 
 // Split returns each node's part of the rotation: the jobs that run there in each of Rows,
-// ascending. A node without jobs is not in it. nodesOf returns a job's nodes, each once; it may
-// differ from the matrix while the two are being brought together.
+// ascending. It omits nodes without jobs. nodesOf returns a job's nodes, each once; they may differ
+// from the matrix while agents and matrix are being reconciled.
 func (r *Rotation) Split(nodesOf func(JobID) []NodeID) map[NodeID][][]JobID {
 	split := make(map[NodeID][][]JobID)
 	for pos := range r.Rows {

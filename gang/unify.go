@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// unify empties rows whose gangs all find their CPUs free in other rows, from the highest down. It
-// moves no single gangs: they run in such rows anyway as guests, and only fewer rows make turns
-// come sooner. It keeps a row if the rotation would get longer without it, since promises rely on
-// its length.
+// unify empties rows if all their gangs find their CPUs free in other rows, from the highest row
+// down. It does not move single gangs: these run in the other rows anyway, as guests, and only one
+// row less makes turns come sooner. It keeps a row if the rotation would get longer without it,
+// since promises depend on its length.
 func (m *Machine) unify(d *Decision) {
 	for r := len(m.grid.rows) - 1; r >= 0; r-- {
 		if m.grid.rows[r].gangs == 0 || m.grid.present() == 1 {
@@ -23,9 +23,9 @@ func (m *Machine) unify(d *Decision) {
 	slices.SortFunc(d.Move, func(a, b Move) int { return cmp.Compare(a.Job, b.Job) })
 }
 
-// emptying returns for each gang of row r the row that grows least by it, the lowest of equals.
-// Gangs of one row have no CPU in common, so each is moved by itself; only channels are counted
-// together.
+// emptying returns for each gang of row r the other row that grows least by it, of equals the
+// lowest. ok is false if the row cannot or should not be emptied. The gangs of a row have no CPU in
+// common, so each is placed by itself; only channels are counted together.
 func (m *Machine) emptying(r int) (movers []*gang, to []int, ok bool) {
 	var weight [MaxRowsLimit]int
 	rows := m.grid.rows
@@ -110,7 +110,7 @@ func (o *moved) add(r int, ga *gang) {
 	}
 }
 
-// hasRoomFor reports whether a row has enough channels left for the gang.
+// hasRoomFor reports whether a row has channels left for one more gang.
 func (o *moved) hasRoomFor(g *grid, r int, ga *gang) bool {
 	for i := range ga.nodeShares {
 		s := &ga.nodeShares[i]

@@ -63,17 +63,17 @@ type Agent struct {
 	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
 	watcher  *neighbours.Watcher
-	// connected reports that there is a stream to the leader.
+	// connected is true while there is a stream to the leader.
 	connected      atomic.Bool
 	metricsProblem atomic.Pointer[string] // why the metrics are not served; nil: they are
 
-	// workers are all goroutines that act for a job. working ends when the agent shall stop.
+	// workers counts the goroutines that act for a job. working ends when the agent must stop.
 	workers sync.WaitGroup
 	running context.Context
 }
 
-// New checks the options; nothing runs and nothing is made yet. Its errors wrap
-// ErrOptions and name the configuration key at fault.
+// New checks the options. It starts nothing and creates no file. Its errors wrap ErrOptions and
+// name the configuration key at fault.
 func New(options Options) (*Agent, error) {
 	options, err := options.withDefaults()
 	if err != nil {
@@ -104,7 +104,7 @@ func New(options Options) (*Agent, error) {
 	a.peers = peers.New(own, options.Credentials == nil)
 	a.idle = a.newIdleWatch()
 	a.dirs = jobdirs.New(jobdirs.Options{
-		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log,
+		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log, Go: a.workers.Go,
 		Prefix: mpidirs.Prefix(options.Cluster, options.Name, options.RunDir),
 		Note:   func(note string) { a.notes = append(a.notes, note) },
 	})
@@ -115,11 +115,11 @@ func New(options Options) (*Agent, error) {
 	return a, nil
 }
 
-// Run serves the node until ctx ends; then it ends every job here, and returns nil once no process,
-// control group or socket of them is left; or it lets them go on, if the cause is ErrLeave. It
-// returns an error, one sentence, when the node cannot be served: the address is taken, the leader
-// refuses the node, the cluster key is wrong. It wraps ErrRemoved when the node was removed from
-// the cluster.
+// Run serves the node until ctx ends. Then it ends every job here, and returns nil once no process,
+// control group or socket of the jobs is left. If the cause of ctx's end is ErrLeave, it lets the
+// jobs run on instead. Run returns an error of one sentence when the node cannot be served: the
+// address is taken, the leader refuses the node, or the cluster key is wrong. The error wraps
+// ErrRemoved when the node was removed from the cluster.
 func (a *Agent) Run(ctx context.Context) error {
 	unlock, err := agentdir.Lock(a.options.RunDir)
 	if err != nil {
@@ -148,11 +148,15 @@ func (a *Agent) Run(ctx context.Context) error {
 		_ = a.pool.Close(ctx) // as below
 		return err
 	}
-	defer a.dirs.Close()
+	defer func() {
+		a.dirs.Stop()
+		a.workers.Wait() // serve has, unless it was not reached
+		a.dirs.Close()
+	}()
 	a.dirs.SweepFiles(orphans)
 	listener, err := a.listen(orphans)
 	if err != nil {
-		// What was found goes on without an agent; where nothing was, nothing stays.
+		// Jobs that were found run on without an agent; new stewards end.
 		_ = a.pool.Close(ctx)
 		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
 	}
@@ -169,15 +173,15 @@ func (a *Agent) Run(ctx context.Context) error {
 // Name returns the node's name.
 func (a *Agent) Name() string { return a.options.Name }
 
-// Address is where servers and other agents reach this one, with the port taken. It
-// is known when Options.Serving is called.
+// Address returns where servers and other agents reach this one, with the port in use. It is known
+// once Options.Serving is called.
 func (a *Agent) Address() string { return a.address }
 
-// Alive returns nil once the thread that switches has answered. It may be called from when
-// Options.Serving is called.
+// Alive returns nil once the switching thread has answered. It may be called once Options.Serving
+// is called.
 func (a *Agent) Alive(ctx context.Context) error { return a.switcher.Alive(ctx) }
 
-// openPool makes the pool of stewards, and returns those that an agent before this one has left.
+// openPool makes the pool of stewards, and returns the stewards that an earlier agent has left.
 func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 	root, err := a.openRoot()
 	if err != nil {
@@ -202,7 +206,7 @@ func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 	return orphans, err
 }
 
-// openRoot makes the node's control group; it is nil where signals are used.
+// openRoot makes the node's control group. It returns nil if jobs are stopped by signals.
 func (a *Agent) openRoot() (*cgroup.Root, error) {
 	if a.options.NoCgroups {
 		a.notes = append(a.notes, "control groups are switched off; jobs are stopped by signals, and memory limits are not kept")
@@ -259,7 +263,8 @@ func (a *Agent) hello() *scorev1.Hello {
 	return hello
 }
 
-// problems returns what is wrong on the node now, a sentence each. The agent's log has them, too.
+// problems returns what is wrong on the node now, one sentence for each problem. The agent's log
+// has them, too.
 func (a *Agent) problems() (sentences []string) {
 	if sentence := a.pool.Problem(); sentence != "" {
 		sentences = append(sentences, sentence)

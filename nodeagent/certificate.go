@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// renewTimeout bounds asking one server.
+	// renewTimeout bounds the request to one server.
 	renewTimeout = 30 * time.Second
-	// revokedTimeout bounds asking one server whether the certificate was revoked: some round
-	// trips.
+	// revokedTimeout bounds the question to one server whether the certificate was revoked: some
+	// round trips.
 	revokedTimeout = 3 * time.Second
 )
 
-// ErrRemoved is wrapped by the error of Run when a server has said that this node does not belong
-// to the cluster any more.
+// ErrRemoved is wrapped by the error of Run when a server has answered that this node no longer
+// belongs to the cluster.
 var ErrRemoved = uplink.ErrRemoved
 
 // encryptedListener accepts only servers and agents that show a certificate.
@@ -52,7 +52,7 @@ func (a *Agent) renewCertificate(ctx context.Context) {
 	})
 }
 
-// requestCertificate asks the servers, one after the other, to sign a request.
+// requestCertificate asks one server after the other to sign a request.
 func (a *Agent) requestCertificate(ctx context.Context, request []byte) ([]byte, error) {
 	var errs []error
 	for _, server := range a.link.Servers() {
@@ -76,9 +76,9 @@ func (a *Agent) requestCertificateFrom(ctx context.Context, server string, reque
 	return response.Msg.GetCertificate(), nil
 }
 
-// revocationCheck asks a server whether the certificate was revoked; nil without certificates. The
-// answer is false if the server is away, shows no certificate of the cluster, or is of a version
-// that does not answer.
+// revocationCheck returns a function that asks a server whether the certificate was revoked; nil
+// without certificates. The answer is false if the server cannot be reached, shows no certificate
+// of the cluster, or is of a version that does not answer.
 func (a *Agent) revocationCheck() func(ctx context.Context, server string) bool {
 	own := a.options.Credentials
 	if own == nil {
@@ -96,7 +96,7 @@ func (a *Agent) revocationCheck() func(ctx context.Context, server string) bool 
 	}
 }
 
-// explainRemoval adds what to do to the error with which the link has ended for good.
+// explainRemoval takes the error with which the link has ended for good, and adds what to do.
 func (a *Agent) explainRemoval(err error) error {
 	if !errors.Is(err, ErrRemoved) {
 		return err
@@ -104,7 +104,7 @@ func (a *Agent) explainRemoval(err error) error {
 	return fmt.Errorf("%w; to make it a node again, remove its certificates (%s) and join it with a new token", err, a.options.CertificateDir)
 }
 
-// onRevoked refuses revoked certificates from now on.
+// onRevoked refuses the revoked certificates from now on.
 func (a *Agent) onRevoked(m *scorev1.Revoked) {
 	if a.options.Credentials != nil {
 		a.options.Credentials.Revoke(m.GetSerials())

@@ -46,7 +46,7 @@ func (a *Agent) openPlane(at net.Addr) error {
 	return err
 }
 
-// contexts are a job's network as the switching thread has it.
+// contexts is a job's network as the switching thread uses it.
 type contexts struct{ dataplane.Network }
 
 func (c contexts) Order(step ctxswitch.Step, number uint64, by int64) (switcher.Flushes, bool) {
@@ -58,7 +58,7 @@ func flushesOf(o *node.Outcome) switcher.Flushes {
 	return switcher.Flushes{Clean: uint64(o.Flushed), CutOff: uint64(o.CutOff), Held: heldAtSave(o)}
 }
 
-// heldAtSave counts a context once in a switch.
+// heldAtSave returns the context's held packets, once in a switch.
 func heldAtSave(o *node.Outcome) uint64 {
 	if o.Step != node.StepSave {
 		return 0
@@ -72,7 +72,8 @@ func (a *Agent) closePlane() {
 	}
 }
 
-// countChannels takes over what the data plane counts, and returns how many contexts there are.
+// countChannels copies the data plane's counters into the metrics, and returns how many contexts
+// there are.
 func (a *Agent) countChannels() int {
 	totals := a.plane.Totals()
 	a.metrics.Set(metrics.DatagramsSent, totals.Port.Sent)

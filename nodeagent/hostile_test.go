@@ -154,7 +154,8 @@ func TestAnAgentSpeaksForItsNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for node, refused := range map[string]bool{"stranger": true, p.sessions[1].Hello.GetNode(): false} {
 				err := ask(p.nodes[0].asAgent(p.sessions[0], node))
-				denied := err != nil && (strings.Contains(err.Error(), "does not speak for") || strings.Contains(err.Error(), "has no part in job"))
+				denied := err != nil &&
+					(strings.Contains(err.Error(), "is not the agent of part") || strings.Contains(err.Error(), "is not known here as a node of job"))
 				if denied != refused {
 					t.Errorf("agent %s: %v", node, err)
 				}

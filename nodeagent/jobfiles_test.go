@@ -3,6 +3,7 @@ package nodeagent_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/mpidirs"
 	"score/scored/api/scorev1"
@@ -98,9 +99,7 @@ func TestTheNextAgentRemovesWhatIsLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		holds(t, n.next())
-		if left := n.jobFiles(); len(left) > 0 {
-			t.Errorf("left: %v", left)
-		}
+		awaitRemoved(t, n.jobFiles)
 		if _, err := os.Stat(foreign); err != nil {
 			t.Errorf("another agent's: %v", err)
 		}
@@ -146,8 +145,24 @@ func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
 	killProcess(t, steward)
 	awaitEnd(t, pid)
 	holds(t, n.next())
-	if _, err := os.Stat(segment); err == nil {
-		t.Error("left by a dead agent")
+	awaitRemoved(t, matching(segment))
+}
+
+// matching lists the files of a pattern.
+func matching(pattern string) func() []string {
+	return func() []string {
+		found, _ := filepath.Glob(pattern) // a bad pattern, which tests do not have
+		return found
+	}
+}
+
+// awaitRemoved waits until an agent has removed what one before it has left.
+func awaitRemoved(t *testing.T, left func() []string) {
+	t.Helper()
+	for limit := time.Now().Add(timeout); len(left()) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("left: %v", left())
+		}
 	}
 }
 

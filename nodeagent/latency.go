@@ -9,12 +9,11 @@ import (
 
 // minProcessors is the least GOMAXPROCS, also on a node with one CPU. The switching thread needs a
 // processor of Go's scheduler as soon as it wakes. The garbage collector and the streams to leader
-// and peers seldom take more than the others. The two real-time threads keep theirs while they
-// sleep.
+// and peers seldom occupy more than four. The two real-time threads keep one each while they sleep.
 const minProcessors = 4 + 2
 
 // reduceLatency removes what could delay the switching thread in this process: goroutines that
-// occupy all of Go's processors, and pages read from a disk. The function returned ends it.
+// occupy all of Go's processors, and pages read from a disk. The returned function undoes it.
 func (a *Agent) reduceLatency() (end func()) {
 	slack := realtime.MonitorSlack
 	if a.options.EnableRealtime {
@@ -36,8 +35,8 @@ func (a *Agent) reduceLatency() (end func()) {
 	return a.guard.Close
 }
 
-// raise returns a function that gives the calling thread real-time priority, in bounds; nil if no
-// thread may have it.
+// raise returns a function that gives the calling thread real-time priority, within bounds; nil if
+// no thread may have it.
 func (a *Agent) raise(thread string, priority int) func() error {
 	if a.guard == nil {
 		return nil

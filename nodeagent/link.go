@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// errNoBearer: TIPC of the kernel has no bearer, so it does not leave this host.
+// errNoBearer means that the kernel's TIPC has no bearer, so its messages do not leave this host.
 var errNoBearer = errors.New(
 	`TIPC has no bearer, so that channels reach no other host: enable one as with "tipc bearer enable media eth device eth0"`)
 
@@ -30,7 +30,7 @@ func (a *Agent) linkWord() string {
 	return word
 }
 
-// bearers returns the interfaces that carry TIPC now, if it is the link.
+// bearers returns the interfaces that carry TIPC now, if TIPC is the link.
 func (a *Agent) bearers() []string {
 	if a.options.Link != link.TIPC {
 		return nil
@@ -42,7 +42,7 @@ func (a *Agent) bearers() []string {
 	return bearers
 }
 
-// checkLink finds out whether the system has what carries channels to other nodes.
+// checkLink checks that the system supports the configured link to other nodes.
 func (a *Agent) checkLink() error {
 	if a.options.Link != link.TIPC {
 		return nil
@@ -57,7 +57,7 @@ func (a *Agent) checkLink() error {
 	return nil
 }
 
-// linkProblems returns what is wrong with the link now, a sentence each.
+// linkProblems returns what is wrong with the link now, one sentence for each problem.
 func (a *Agent) linkProblems() (sentences []string) {
 	if a.options.Link != link.TIPC {
 		return nil
@@ -79,8 +79,8 @@ func (a *Agent) checkReach(places []*scorev1.NodePlace) error {
 	return nil
 }
 
-// onOtherHosts reports whether some place is not on the host of the address. All loopback addresses
-// are one host.
+// onOtherHosts reports whether some place is not on the host of the address own. All loopback
+// addresses are one host.
 func onOtherHosts(own string, places []*scorev1.NodePlace) bool {
 	host := hostOf(own)
 	for _, p := range places {
@@ -110,7 +110,7 @@ func (a *Agent) onUnseen(job uint64, nodes []string) {
 	}
 }
 
-// unseenSentence says what to do if names of nodes do not appear.
+// unseenSentence explains to users what to do if names of nodes do not appear.
 func (a *Agent) unseenSentence(nodes []string) string {
 	return fmt.Sprintf("TIPC shows no names of node %s, so that channels do not reach it: give both bearers on one network "+
 		`("tipc bearer list") and the same network id ("tipc node get netid")`, strings.Join(nodes, ", "))

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// listenTries is how often the agent tries to get a pair of free ports. A port that the kernel
-	// gives for TCP is rarely taken for UDP.
+	// listenTries is how often the agent tries to get a TCP and a UDP port of the same number. A
+	// port that the kernel gives for TCP is rarely taken for UDP.
 	listenTries = 16
 	// listenTimeout is how long the address of a dead agent may stay taken: the kernel
 	// closes the sockets of a process that was killed within milliseconds.
@@ -30,12 +30,13 @@ const (
 	listenPause = 10 * time.Millisecond
 )
 
-// abstractPrefix begins the name of the ranks' socket where it has no path.
+// abstractPrefix begins the name of the ranks' socket if the socket has no path.
 const abstractPrefix = "@score-pm-"
 
-// ranksSocket is where ranks find the agent: a path that no other user can take while the agent
-// restarts. It is beside the run directory. If users cannot reach that, as in a development cluster
-// of root, it is among the jobs' directories. If they reach neither, it is an abstract name.
+// ranksSocket returns where ranks find the agent: a path that no other user can take while the
+// agent restarts. The path is beside the run directory. If users cannot reach that, as in a
+// development cluster of root, it is among the jobs' directories. If they can reach neither, the
+// socket has an abstract name.
 func (a *Agent) ranksSocket() string {
 	for _, dir := range a.socketDirs() {
 		path, err := filepath.Abs(filepath.Join(dir, jobdirs.RanksSocket))
@@ -46,12 +47,12 @@ func (a *Agent) ranksSocket() string {
 	return abstractPrefix + a.bootID
 }
 
-// socketDirs are where the ranks' socket may be, the best first.
+// socketDirs returns the directories where the ranks' socket may be, the best first.
 func (a *Agent) socketDirs() []string { return []string{a.dirs.RanksDir(), a.options.JobsDir} }
 
 // listen listens at the address of the agent that left the orphans: the other nodes of their jobs
-// know that address, and their ranks know its socket. Without orphans it listens at the address that
-// the agent before it has noted. If that is taken, it listens at another one.
+// know that address, and their ranks know its socket. Without orphans it listens at the address
+// that the last agent has noted. If that is taken, it listens at another one.
 func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	a.socket = a.ranksSocket()
 	former := agentdir.FormerAddress(a.options.RunDir, a.options.Listen)
@@ -81,7 +82,7 @@ func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
 	return nil
 }
 
-// listenRetrying waits some time for an address that is taken.
+// listenRetrying listens at an address, and waits up to listenTimeout while it is taken.
 func (a *Agent) listenRetrying(address string) (net.Listener, error) {
 	for limit := time.Now().Add(listenTimeout); ; time.Sleep(listenPause) {
 		listener, err := a.listenAt(address)
@@ -91,8 +92,8 @@ func (a *Agent) listenRetrying(address string) (net.Listener, error) {
 	}
 }
 
-// listenFallback listens at another address after the former one, or the former name of the ranks'
-// socket, was refused. Without that name no rank finds the agent again.
+// listenFallback listens at another address after the former address, or the former name of the
+// ranks' socket, was refused. Ranks that know only the former name do not find the agent again.
 func (a *Agent) listenFallback(former string, why error) (net.Listener, error) {
 	a.socket = a.ranksSocket()
 	if listener, err := a.listenAt(former); err == nil {
@@ -122,8 +123,8 @@ func (a *Agent) listenConfigured() (net.Listener, error) {
 	return listener, nil
 }
 
-// listenOtherPort listens at another port than the options say if another user has taken that one
-// while no agent ran. The leader and the other nodes are told where.
+// listenOtherPort listens at another port if another user has taken the port of the options while
+// no agent ran. The leader and the other nodes then learn the new address.
 func (a *Agent) listenOtherPort(why error) (net.Listener, error) {
 	if !errors.Is(why, unix.EADDRINUSE) {
 		return nil, why
@@ -151,8 +152,8 @@ func (a *Agent) listenOtherPort(why error) (net.Listener, error) {
 	return listener, nil
 }
 
-// foreignListener finds the user of the socket that keeps the agent from an address. Root and the
-// agent's own user do not count.
+// foreignListener finds the user whose socket occupies the address. Root and the agent's own user
+// do not count.
 func (a *Agent) foreignListener(address string) (uid uint32, ok bool) {
 	at, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -167,7 +168,7 @@ func (a *Agent) foreignListener(address string) (uid uint32, ok bool) {
 }
 
 // listenFreePort listens at a free TCP port, and opens the data plane at the UDP port of the same
-// number: whoever knows the agent's address knows its directory's.
+// number, so that the agent's address is also the address of its directory.
 func (a *Agent) listenFreePort(host string) (listener net.Listener, err error) {
 	for range listenTries {
 		listener, err = a.listenAt(net.JoinHostPort(host, "0"))
@@ -178,7 +179,7 @@ func (a *Agent) listenFreePort(host string) (listener net.Listener, err error) {
 	return listener, err
 }
 
-// listenAt listens by TCP and UDP.
+// listenAt listens at the address for TCP and UDP.
 func (a *Agent) listenAt(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// DefaultWarmStewards is enough for two jobs that start at the same
-	// instant; a steward costs some 10 MB while it waits.
+	// DefaultWarmStewards is enough for two jobs that start at once. A waiting steward costs some
+	// 10 MB.
 	DefaultWarmStewards = 2
 	// MaxWarmStewards bounds the memory that waiting stewards take.
 	MaxWarmStewards = 64
-	// DefaultChannels is how many channels a node of few CPUs has: few enough that their buffers
-	// stay in the processors' caches.
+	// DefaultChannels is the number of channels of a node with few CPUs: few enough that their
+	// buffers stay in the processors' caches.
 	DefaultChannels = 16
-	// MaxChannels bounds the channels of one row: each costs the agent half a megabyte
-	// and two descriptors in every row.
+	// MaxChannels bounds the channels of one row. Each channel costs the agent half a megabyte and
+	// two descriptors in every row.
 	MaxChannels = 1024
 	// DefaultStageLimit is room for the programs of some users with their libraries.
 	DefaultStageLimit = 4 << 30
@@ -43,96 +43,95 @@ const (
 // ErrOptions is wrapped by every error of New that the configuration caused.
 var ErrOptions = errors.New("agent configuration")
 
-// Options say what a node is and whom it serves. Zero values mean the default
-// that the field's comment names.
+// Options are the configuration of an agent. A zero value means the default that the field's
+// comment names.
 type Options struct {
-	// Name of the node, unique in the cluster: letters, digits, - and _.
+	// Name is the node's name, unique in the cluster: letters, digits, - and _.
 	Name string
-	// Cluster is the name that the servers must have too.
+	// Cluster is the cluster's name; the servers must have the same.
 	Cluster string
-	// Version of the program, for people.
+	// Version is the program's version, for people.
 	Version string
-	// RunDir is a directory of this agent alone, made with mode 0700. It must
-	// be absolute and at most 80 bytes long, since sockets live in it.
+	// RunDir is a directory of this agent alone; the agent makes it with mode 0700. The path must
+	// be absolute and at most 80 bytes long, since sockets are in it.
 	RunDir string
 
 	// Servers are the base URLs of the servers' AgentService, tried in turn.
 	Servers []string
-	// Dial makes connections with the servers. Default: TCP.
+	// Dial connects to servers. Default: TCP.
 	Dial h2.Dialer
-	// ClusterKey is the cluster's secret. Where there are no Credentials the daemons' follow from
-	// it; with them it is of use only for jobs that a server of a former version has ordered.
+	// ClusterKey is the cluster's secret. Without Credentials the daemons derive theirs from it.
+	// With Credentials it serves only jobs that a server of a former version has ordered.
 	ClusterKey string
-	// Credentials are the agent's certificate; with it Listen may be any address. Default: daemons
-	// know each other by ClusterKey, on loopback only.
+	// Credentials are the agent's certificate; with them Listen may be any address. Default:
+	// daemons authenticate each other by ClusterKey, on loopback only.
 	Credentials *pki.Credentials
-	// CertificateDir is where they came from, and renewed ones are written to; needed with
-	// Credentials.
+	// CertificateDir is the directory of the Credentials, where renewed ones are written; required
+	// with Credentials.
 	CertificateDir string
 	// Listen is where servers and other agents reach this one, host:port; port 0 takes a free one.
 	Listen string
 
-	// UserSocket is the Unix socket at which users of the host are served, whose calls go to the
-	// servers; everybody may connect, and the kernel tells who it is. Of several agents of a host
-	// with the same one serves. Empty, or without Credentials: none.
+	// UserSocket is a Unix socket for the host's users; the agent forwards their calls to the
+	// servers. Everybody may connect, and the kernel identifies the user. If several agents of a
+	// host have the same socket, one of them serves it. Empty, or without Credentials: none.
 	UserSocket string
 
 	// CPUs are the node's CPUs as the kernel numbers them. Default: all that
 	// this process may use.
 	CPUs []int
-	// MemoryBytes may be promised to jobs. Default: what the machine, or the
-	// control group around this process, has.
+	// MemoryBytes is the memory that jobs may get. Default: what the machine, or the control group
+	// around this process, has.
 	MemoryBytes uint64
-	// Channels is how many contexts may be on the network at once. Default: one for each CPU, so that
-	// a rank on each has one, and DefaultChannels at least.
+	// Channels is how many contexts may be on the network at once. Default: one for each CPU, so
+	// that a rank on each has one, but at least DefaultChannels.
 	Channels int
 	// Link is what carries channels to other nodes; all nodes of a job must have the same.
 	Link link.Transport
 	// TIPCType is the type of the cluster's names if Link is TIPC. Default: tipc.DefaultType.
 	TIPCType uint32
-	// SharesCPUs says that another node of this machine has the same CPUs.
+	// SharesCPUs is set if another node of this machine has the same CPUs.
 	SharesCPUs bool
-	// KeepToCPUs keeps the stewards on the node's CPUs, beside their ranks: where several nodes
-	// divide a machine.
+	// KeepToCPUs keeps the stewards on the node's CPUs, beside their ranks. It is for machines that
+	// several nodes divide.
 	KeepToCPUs bool
 
-	// StewardExe is the program that runs as steward when its first argument
-	// is "steward".
+	// StewardExe is the program that runs as a steward if its first argument is "steward".
 	StewardExe string
-	// WarmStewards wait for the next jobs. Default: DefaultWarmStewards.
+	// WarmStewards is how many stewards wait for the next jobs. Default: DefaultWarmStewards.
 	WarmStewards int
-	// Grace is how long a steward goes on without an agent; 0 ends its job at
-	// once, for an agent that is not a daemon.
+	// Grace is how long a steward runs on without an agent. 0 ends its job at once, for an agent
+	// that is not a daemon.
 	Grace time.Duration
 
-	// StageDir keeps the files that are sent along with jobs; it is this agent's alone, and what is
-	// in it outlives the agent. Default: beside RunDir.
+	// StageDir is where the files that are sent along with jobs are kept. It belongs to this agent
+	// alone, and its files outlive the agent. Default: beside RunDir.
 	StageDir string
-	// StageLimit is how much they may take, in bytes. Default: DefaultStageLimit.
+	// StageLimit bounds the files in StageDir, in bytes. Default: DefaultStageLimit.
 	StageLimit int64
 
-	// JobsDir is where each job has a directory of its own; the place is this agent's alone. What
-	// users write there is bounded by their quotas of the file system only. Default: beside RunDir.
+	// JobsDir is where each job has a directory of its own. It belongs to this agent alone. Only
+	// the file system's quotas bound what users write there. Default: beside RunDir.
 	JobsDir string
 
 	// NoCgroups stops jobs by signals to their process groups even where
 	// control groups could be used (configuration key cgroups = "off").
 	NoCgroups bool
-	// EnableRealtime lets the switching thread ask for real-time priority, so
-	// that spinning jobs cannot delay it.
+	// EnableRealtime lets the switching thread ask for real-time priority, so that jobs that spin
+	// cannot delay it.
 	EnableRealtime bool
 
-	// MetricsAddress serves Prometheus metrics at /metrics, host:port on
-	// loopback. Default: not served.
+	// MetricsAddress is where Prometheus metrics are served, at /metrics: host:port on loopback.
+	// Default: not served.
 	MetricsAddress string
-	// Serving is called once, when servers and other agents are answered and the jobs that were
-	// found are taken over. It must not wait. Default: not called.
+	// Serving is called once, when the agent answers servers and other agents and has adopted the
+	// jobs that it found. It must not wait. Default: not called.
 	Serving func()
 	// Logger gets one line per event. Default: none.
 	Logger *zap.Logger
 }
 
-// withDefaults fills in what the caller left open, and checks the rest.
+// withDefaults fills in the fields that the caller left empty, and checks the others.
 func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
@@ -255,8 +254,8 @@ func (o Options) checkListen() error {
 	return o.Credentials.Check()
 }
 
-// CheckLoopback refuses an address that other hosts could reach: there none may listen without a
-// certificate. The key names the configuration key in the error.
+// CheckLoopback refuses an address that other hosts could reach: without a certificate a daemon
+// must not listen there. key is the configuration key for the error.
 func CheckLoopback(key, address string) error {
 	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
 		return fmt.Errorf("%s = %w", key, err)

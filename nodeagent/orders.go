@@ -9,14 +9,14 @@ import (
 	"go.uber.org/zap"
 )
 
-// leaderHandler is the uplink's Handler: it follows the leader's orders. None waits for long, since
-// the heartbeat comes by the same stream.
+// leaderHandler is the uplink's Handler: it follows the leader's orders. No method waits for long,
+// since the heartbeat comes by the same stream.
 type leaderHandler struct{ *Agent }
 
-// Welcome ends jobs that the leader does not know, and reports the others again.
+// Welcome ends the jobs that the leader does not know, and reports the others again.
 func (a leaderHandler) Welcome(welcome *scorev1.Welcome) {
 	a.jobs.Reconcile(welcome.GetKeepJobs())
-	// Stage orders come again for the files of jobs that wait.
+	// The leader repeats the stage orders for the files of waiting jobs.
 	a.files.ReleaseBut(func(job uint64) bool { return a.jobs.Get(job) != nil })
 	a.idle.ReportAgain()
 	a.watcher.ReportAgain()
@@ -30,7 +30,7 @@ func (a leaderHandler) Lost() {
 	a.log.Info("connection to the leader lost")
 }
 
-// Message follows one order.
+// Message carries out one order.
 func (a leaderHandler) Message(message *scorev1.ServerMessage) {
 	switch m := message.GetMessage().(type) {
 	case *scorev1.ServerMessage_Prepare:
@@ -77,7 +77,7 @@ func (a leaderHandler) Message(message *scorev1.ServerMessage) {
 	}
 }
 
-// planOf takes a plan from its message. The machine that follows it validates it
+// planOf converts a plan from its message. The machine that follows the plan validates it
 // (ctxswitch.Plan.Validate).
 func planOf(m *scorev1.Plan) *ctxswitch.Plan {
 	plan := &ctxswitch.Plan{

@@ -11,7 +11,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// peerService implements the calls of the servers and of the other agents.
+// peerService serves the calls of the servers and of the other agents.
 type peerService struct {
 	jobs.PeerService
 	*filetransfer.Transfers

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// reportEvery is the time between two reports: people read figures of a second, and a switch costs
-// some bytes only.
+// reportEvery is the time between two reports: people read figures by the second, and a switch adds
+// only some bytes.
 const reportEvery = time.Second
 
-// reports sends the leader once a second what was measured, if anything was. Without a stream to the
-// leader nothing is collected: the switching thread goes on measuring.
+// reports sends the leader the measurements of the last second, if there are any. Without a stream
+// to the leader it leaves them with the switching thread, which adds to them.
 func (a *Agent) reports(ctx context.Context) {
 	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()

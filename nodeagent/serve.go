@@ -24,7 +24,7 @@ import (
 // takes milliseconds.
 const stopTimeout = 5 * time.Second
 
-// serve runs the parts of the agent, and stops each before those that it needs.
+// serve runs the parts of the agent, and stops each part before the parts that it needs.
 func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*stewardpool.Orphan) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -33,7 +33,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.running = ctx
 	a.jobs = a.newJobs(forced)
 
-	// The switching thread answers to the end of the last job.
+	// The switching thread must answer until the last job has ended.
 	var thread, parts sync.WaitGroup
 	threadCtx, stopThread := context.WithCancel(context.Background())
 	thread.Go(func() { a.switcher.Run(threadCtx) })
@@ -63,12 +63,14 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	}
 	<-ctx.Done()
 
-	// First the sources of orders, then the jobs, then what the jobs need.
+	// Stop the sources of orders first, then the jobs, then what the jobs need.
 	parallel(servers, func(s *http.Server) { _ = s.Close() })
 	parts.Wait()
 	reason := context.Cause(ctx)
 	leaves := errors.Is(reason, ErrLeave)
-	if !leaves {
+	if leaves {
+		a.dirs.Stop() // the jobs that go on wait for the next agent
+	} else {
 		a.jobs.ForgetAll()
 	}
 	a.awaitWorkers(force)
@@ -82,15 +84,15 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	return reason
 }
 
-// agentsHandler serves other agents.
+// agentsHandler returns the handler for calls of servers and other agents.
 func (a *Agent) agentsHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
 	return access.Guard(mux)
 }
 
-// closeParts closes what the jobs needed. If the agent leaves, the jobs go on, and what the next
-// agent needs stays.
+// closeParts closes what the jobs needed. If the agent leaves its jobs to the next agent,
+// closeParts keeps what that agent needs.
 func (a *Agent) closeParts(leaves bool) {
 	if leaves {
 		a.jobs.Leave() // before the files by which jobs are frozen and thawed are closed
@@ -104,11 +106,12 @@ func (a *Agent) closeParts(leaves bool) {
 	}
 	if !leaves {
 		a.dirs.SweepFiles(nil)
+		a.workers.Wait()
 		agentdir.ForgetAddress(a.options.RunDir)
 	}
 }
 
-// ErrLeave, as the cause with which Run's context ends, lets the jobs go on for the next agent.
+// ErrLeave as the cause of the end of Run's context lets the jobs run on for the next agent.
 var ErrLeave = errors.New("the agent makes way for another")
 
 // serveUsers forwards calls of the host's users to the servers.
@@ -128,22 +131,25 @@ func (a *Agent) newServer(handler http.Handler) *http.Server {
 	return server
 }
 
-// serveAt serves until the server is closed; when it fails, the agent stops.
+// serveAt serves until the server is closed. If serving fails, the agent stops.
 func serveAt(server *http.Server, listener net.Listener, cancel context.CancelCauseFunc) {
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		cancel(fmt.Errorf("serving at %s: %w", listener.Addr(), err))
 	}
 }
 
-// awaitWorkers waits for the work for jobs. After stopTimeout the stewards are ended by force; what
-// is left then is for the sweep of the next agent.
+// awaitWorkers waits for the goroutines that act for jobs. After stopTimeout it ends the stewards
+// by force, and all removing; the next agent's sweep removes what is left then.
 func (a *Agent) awaitWorkers(force func()) {
-	timer := time.AfterFunc(stopTimeout, force)
+	timer := time.AfterFunc(stopTimeout, func() {
+		force()
+		a.dirs.Stop()
+	})
 	defer timer.Stop()
 	a.workers.Wait()
 }
 
-// parallel calls f for all at once and waits.
+// parallel calls f for all elements at once, and waits for all calls.
 func parallel[T any](all []T, f func(T)) {
 	var calls sync.WaitGroup
 	for _, v := range all {

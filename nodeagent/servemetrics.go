@@ -22,8 +22,8 @@ func (a *Agent) metricsHandler() http.Handler {
 	return mux
 }
 
-// serveMetrics serves the metrics where the options say. It waits for a port that is taken: jobs do
-// not need it. If it fails for another reason, the agent stops.
+// serveMetrics serves the metrics at Options.MetricsAddress. While the port is taken it tries
+// again, since jobs do not need the metrics. If it fails for another reason, the agent stops.
 func (a *Agent) serveMetrics(ctx context.Context, server *http.Server, cancel context.CancelCauseFunc) {
 	if a.options.MetricsAddress == "" {
 		return

@@ -15,11 +15,11 @@ import (
 // an agent whose configured servers are all gone still finds the others.
 const serversFile = "servers"
 
-// maxServersFile bounds what is read from it.
+// maxServersFile bounds the bytes that are read from serversFile.
 const maxServersFile = 16 << 10
 
-// withKnownServers adds the servers that an earlier agent of the node has saved to the configured
-// ones.
+// withKnownServers returns the configured servers, and the servers that an earlier agent of the
+// node has saved.
 func withKnownServers(o Options) []string {
 	servers := o.Servers
 	if o.CertificateDir == "" {

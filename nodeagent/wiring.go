@@ -11,7 +11,7 @@ import (
 	"score/nodeagent/uplink"
 )
 
-// newJobs makes the jobs' part of the agent, once everything that they need exists.
+// newJobs makes the part of the agent that holds the jobs, once everything that it needs exists.
 func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 	return jobs.New(jobs.Options{
 		Node:       a.options.Name,
@@ -78,13 +78,13 @@ func (a *Agent) newLink() *uplink.Link {
 	})
 }
 
-// heartbeats is the uplink's Clock. Each heartbeat that was answered renews the leases of the jobs.
+// heartbeats is the uplink's Clock. Each answered heartbeat renews the leases of the jobs.
 type heartbeats struct {
 	*timekeeper.Keeper
 	agent *Agent
 }
 
-// Sample takes a heartbeat's round trip.
+// Sample records a heartbeat's round trip.
 func (h heartbeats) Sample(term uint64, sent int64, s clock.Sample) {
 	h.Keeper.Sample(term, s)
 	h.agent.jobs.RenewLeases(sent)

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NoArgs refuses arguments, as cobra.NoArgs does, and says what to do instead.
+// NoArgs refuses arguments like cobra.NoArgs, with an error that says what to do instead.
 func NoArgs(command *cobra.Command, arguments []string) error {
 	if len(arguments) == 0 {
 		return nil
@@ -41,7 +41,7 @@ func FlagError(command *cobra.Command, err error) error {
 	return fmt.Errorf("unknown option %s%s; '%s --help' lists the options", quote.Word(typed), HintOption(typed, command.Flags()), command.CommandPath())
 }
 
-// TypedOption is an unknown option as the user wrote it.
+// TypedOption returns an unknown option as the user wrote it.
 func TypedOption(unknown *pflag.NotExistError) string {
 	if unknown.GetSpecifiedShortnames() != "" {
 		return "-" + unknown.GetSpecifiedName()
@@ -49,7 +49,7 @@ func TypedOption(unknown *pflag.NotExistError) string {
 	return "--" + unknown.GetSpecifiedName()
 }
 
-// HintOption is Hint for the options that --help shows.
+// HintOption is like Hint, for the options that --help shows.
 func HintOption(typed string, flags *pflag.FlagSet) string {
 	var names []string
 	flags.VisitAll(func(flag *pflag.Flag) {

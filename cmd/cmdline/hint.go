@@ -5,8 +5,8 @@ import "github.com/spf13/cobra"
 // maxTyped is the longest word, in bytes, that Hint compares with others.
 const maxTyped = 64
 
-// Hint returns "; did you mean WORD?" for the end of an error that refuses what was typed, or "" if
-// no word is similar. Cobra suggests commands only, so the words become commands here.
+// Hint returns the end of an error that refuses a typed word: "; did you mean WORD?", or "" if no
+// word is similar. Cobra suggests only commands, so the words become commands here.
 func Hint(typed string, words []string) string {
 	if typed == "" || len(typed) > maxTyped {
 		return ""

@@ -9,12 +9,10 @@ import (
 )
 
 const (
-	// maxCount bounds ranks, nodes and CPUs: beyond it the messages' 32 bits
-	// would not do, and no cluster is as large.
+	// maxCount bounds ranks, nodes and CPUs. No cluster is as large, and the messages have 32 bits.
 	maxCount = 1 << 24
 
-	// maxTime is the longest time limit: a century still fits nanoseconds in
-	// 64 bits.
+	// maxTime is the longest time limit: the nanoseconds of a century still fit in 64 bits.
 	maxTime = 100 * 365 * 24 * time.Hour
 
 	// maxBytes is the largest memory: one exbibyte, so that products with the
@@ -65,8 +63,8 @@ func ParseTime(text string) (time.Duration, error) {
 	return total, err
 }
 
-// clockUnits returns what the parts between colons count, by their number less
-// one: without days a single part means minutes, with days it means hours.
+// clockUnits returns the units of the parts between colons, by the number of parts less one.
+// Without days a single part means minutes; with days it means hours.
 func clockUnits(withDays bool) [3][]time.Duration {
 	if withDays {
 		return [3][]time.Duration{

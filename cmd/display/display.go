@@ -17,18 +17,18 @@ const (
 	streamErr = 2
 )
 
-// Config says how output is shown and where.
+// Config determines how output is shown, and where.
 type Config struct {
 	Tasks      uint32 // ranks of the job
 	Label      bool
 	Unbuffered bool
-	// Output and Errors are where the two streams go; what does not go into a
-	// file goes to Stdout and Stderr.
+	// Output and Errors are the destinations of the two streams. Output that does not go to a file
+	// goes to Stdout and Stderr.
 	Output, Errors stdio.Target
 	Stdout, Stderr io.Writer
 }
 
-// Display shows one job's output. One goroutine uses it.
+// Display shows one job's output. Only one goroutine may use it.
 type Display struct {
 	format stdio.Format
 	routes [streamErr + 1]route
@@ -54,15 +54,15 @@ type stream struct {
 	emit  stdio.Emit
 }
 
-// New opens the files whose name is known before the job has a number, so that
-// an error comes before anything runs.
+// New opens the files whose names do not depend on the job's number, so that an error comes before
+// anything runs.
 func New(config Config) (*Display, error) {
 	d := &Display{
 		format: stdio.Format{
 			Label: config.Label,
 			Tasks: int(config.Tasks),
-			// One rank's lines cannot mix with another's, and its prompts,
-			// which end no line, shall be seen.
+			// A single rank's lines cannot mix with others, and its prompts, which have no line
+			// end, must be seen.
 			Unbuffered: config.Unbuffered || config.Tasks == 1,
 		},
 		routes: [...]route{
@@ -94,9 +94,8 @@ func (d *Display) values(rank uint32) filename.Values {
 	return filename.Values{Rank: int(rank), Node: d.nodes[rank], Job: d.job, JobName: d.name}
 }
 
-// Place sets where the ranks run, for %N, and creates the files of all of them:
-// a rank that writes nothing has no output to show. After an error everything
-// is dropped.
+// Place sets where the ranks run, for %N, and creates the files of all ranks, including those that
+// will write nothing. After an error it drops all output.
 func (d *Display) Place(places []*scorev1.NodePlace) error {
 	if d.broken {
 		return nil
@@ -125,11 +124,11 @@ func (d *Display) makeFiles(rank uint32) error {
 	return nil
 }
 
-// maxRank bounds the ranks whose output is shown, so that a confused server fills
-// no memory. It is not the number of the job's own: what it spawns may have more.
+// maxRank bounds the ranks whose output is shown, so that a faulty server cannot fill the memory.
+// The job's own number of ranks is no bound, since spawned jobs may have more.
 const maxRank = 1 << 20
 
-// Show takes one piece of output. After an error everything is dropped.
+// Show shows a piece of output. After an error it drops all output.
 func (d *Display) Show(output *scorev1.Output) error {
 	key := streamKey{output.GetRank(), output.GetStream()}
 	known := key.stream == streamOut || key.stream == streamErr
@@ -156,7 +155,7 @@ func (d *Display) pass(key streamKey, output *scorev1.Output) error {
 	return s.lines.End(s.emit)
 }
 
-// stream finds or opens a rank's stream.
+// stream returns a rank's stream, and opens it first if necessary.
 func (d *Display) stream(key streamKey) (*stream, error) {
 	if s := d.open[key]; s != nil {
 		return s, nil
@@ -170,7 +169,7 @@ func (d *Display) stream(key streamKey) (*stream, error) {
 	return s, nil
 }
 
-// emit is the destination of a rank's stream.
+// emit returns the destination of a rank's stream.
 func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	route := d.routes[key.stream]
 	switch {
@@ -196,7 +195,7 @@ func (d *Display) emit(key streamKey) (stdio.Emit, error) {
 	}
 }
 
-// Flush shows incomplete lines: what comes next is of restarted ranks.
+// Flush shows incomplete lines. Call it before the output of restarted ranks.
 func (d *Display) Flush() error {
 	for key, s := range d.open {
 		delete(d.open, key)

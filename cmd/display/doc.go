@@ -1,9 +1,8 @@
-// Package display shows the output of a job's ranks: on scrun's own standard
-// output and error, or in files, by whole lines that do not mix.
+// Package display shows the output of a job's ranks on scrun's own standard output and error, or in
+// files. It writes whole lines, which do not mix.
 //
-// It holds no more than one begun line of each stream, and its caller waits
-// while a terminal or pipe takes nothing. It is not for detached jobs, whose
-// output the nodes write.
+// It holds at most one incomplete line of each stream. Its caller waits while a terminal or pipe
+// accepts nothing. The output of detached jobs does not come here; the nodes write it.
 //
 //	d, err := display.New(display.Config{Tasks: 4, Stdout: os.Stdout, Stderr: os.Stderr})
 //	for each piece of output {

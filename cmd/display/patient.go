@@ -8,11 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patient writes to a file that any program which shares it, as of a terminal or of a pipeline's
-// end, may make non-blocking at any time. ssh and Node.js do.
+// patient writes to a file, such as a terminal or a pipe, that other programs share and may make
+// non-blocking at any time. ssh and Node.js do so.
 type patient struct{ file *os.File }
 
-// Patient returns a writer that waits where a file takes nothing now.
+// Patient returns a writer that waits while a file accepts nothing.
 func Patient(w io.Writer) io.Writer {
 	if file, ok := w.(*os.File); ok {
 		return patient{file}
@@ -34,7 +34,7 @@ func (p patient) Write(data []byte) (written int, err error) {
 	}
 }
 
-// wait returns when something can be written, or the file has an error to tell.
+// wait returns when the file can be written or has an error.
 func (p patient) wait() error {
 	raw, err := p.file.SyscallConn()
 	if err != nil {

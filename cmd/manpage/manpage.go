@@ -1,9 +1,9 @@
 // Package manpage renders manual pages and shell completions from cobra commands, so that they
 // agree with the help texts.
 //
-// Cobra's own generator (cobra/doc) reads help texts as Markdown, which they are not, omits exit
-// codes and the list of commands, and brings two modules. Pages hold no date: the same commands
-// render to the same bytes.
+// Cobra's own generator (cobra/doc) is not used: it reads help texts as Markdown, which they are
+// not, omits exit codes and the list of commands, and needs two more modules. Pages have no date,
+// so the same commands render to the same bytes.
 //
 //	text := manpage.Page{Command: root}.Render()
 package manpage
@@ -85,7 +85,7 @@ func section(out *strings.Builder, title string) {
 	fmt.Fprintf(out, ".SH %q\n", title)
 }
 
-// paragraphs writes text, with indented paragraphs as they are; man fills the others.
+// paragraphs writes text. It keeps indented paragraphs as they are; man fills the others.
 func paragraphs(out *strings.Builder, text string) {
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		if i > 0 {

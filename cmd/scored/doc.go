@@ -1,7 +1,6 @@
-// Scored is the cluster: its daemons (server, agent), a whole cluster on one
-// machine (dev), and the commands by which users ask about jobs and nodes.
+// Scored is the cluster: its daemons (server, agent), a whole cluster on one machine (dev), and the
+// commands for jobs and nodes.
 //
-// The commands stand in packages cli and daemon. This one only puts them
-// together, and is the stewards' program, since an agent starts them from its
-// own executable.
+// The commands are in packages cli (clients) and daemon (daemons). This package only combines them,
+// in main.go. It is also the stewards' program, since an agent starts them from its own executable.
 package main

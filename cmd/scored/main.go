@@ -10,7 +10,7 @@ import (
 )
 
 func main() {
-	// Before cobra: stewards are started often, and their memory is counted.
+	// Before cobra: stewards are started often, and must use little memory.
 	if len(os.Args) > 1 && os.Args[1] == "steward" {
 		os.Exit(steward.Main(os.Args[2:]))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// manCommand returns the command that writes the files that packages install beside the programs.
+// manCommand returns the command that writes the files that packages install with the programs.
 func manCommand(root *cobra.Command) *cobra.Command {
 	var dir string
 	command := &cobra.Command{
@@ -36,7 +36,7 @@ func manCommand(root *cobra.Command) *cobra.Command {
 	return command
 }
 
-// generate returns the files by name, relative to the directory of packaging files.
+// generate returns the contents of the files, keyed by their names in the packaging directory.
 func generate(root *cobra.Command) (map[string]string, error) {
 	files, err := manpage.Completions(root)
 	if err != nil {
@@ -59,7 +59,7 @@ func addPages(files map[string]string, command *cobra.Command) {
 	}
 }
 
-// write puts manual pages in dir and the rest beside it.
+// write writes manual pages into dir and the other files beside dir.
 func write(dir string, files map[string]string) error {
 	for name, text := range files {
 		path := filepath.Join(filepath.Dir(dir), name)

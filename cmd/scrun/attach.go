@@ -12,37 +12,37 @@ import (
 )
 
 const (
-	// attachPatience is how long a lost daemon may take to come back, unless --patience sets
-	// another time: a server starts and elects itself within seconds. The cluster ends a job whose
-	// scrun could have come back and has not for 10 s.
+	// attachPatience is the time in which a lost daemon may come back, unless --patience sets
+	// another: a server starts and is elected within seconds. After the cluster has come back, it
+	// gives up a job whose scrun does not attach for 10 s.
 	attachPatience = 30 * time.Second
-	// forEver is how long a cluster may be without a majority: people have to start its servers,
-	// and running jobs go on.
-	forEver = -1
-	// attachPause is the time between two tries.
+	// unlimited means that scrun waits without a bound for a cluster without a majority: people have
+	// to start its servers, and running jobs continue.
+	unlimited = -1
+	// attachPause is the time between two attempts.
 	attachPause = 100 * time.Millisecond
-	// maxFruitless bounds the consecutive attachments that a daemon accepts and breaks off without
-	// an event.
+	// maxFruitless is how often in a row a daemon may accept the attachment and end it without an
+	// event.
 	maxFruitless = 3
 )
 
-// attachments holds the successive streams of one job: when one breaks, the next continues where it
-// ended.
+// attachments are the streams of one job, one after the other: when one breaks, the next continues
+// where it ended.
 type attachments struct {
 	open func() *attachment
 
 	mu      sync.Mutex
-	stream  *attachment   // the present stream, or nil
+	stream  *attachment   // the open stream; nil: none
 	changed chan struct{} // closed, and replaced, when stream changes
 
-	sending sync.Mutex // held while a message is sent
+	sending sync.Mutex // one message at a time is sent
 }
 
 func newAttachments(open func() *attachment) *attachments {
 	return &attachments{open: open, changed: make(chan struct{})}
 }
 
-// begin opens the next stream. have is the output that need not come again.
+// begin opens the next stream, and tells the daemon what output has arrived before.
 func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark) (*attachment, error) {
 	stream := a.open()
 	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true}
@@ -63,22 +63,22 @@ func (a *attachments) set(stream *attachment) {
 	a.changed = make(chan struct{})
 }
 
-// current returns the present stream, nil if there is none; changed is closed when that changes.
+// current returns the open stream, nil: none. changed is closed when that changes.
 func (a *attachments) current() (stream *attachment, changed <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stream, a.changed
 }
 
-// sendOn sends a request on a stream. Several goroutines may call it.
+// sendOn sends on a stream. It may be called concurrently.
 func (a *attachments) sendOn(stream *attachment, request *scorev1.AttachRequest) error {
 	a.sending.Lock()
 	defer a.sending.Unlock()
 	return stream.Send(request)
 }
 
-// mayComeBack reports whether another attempt can succeed after an error: a daemon cannot answer
-// now, or it or the connection to it was lost.
+// mayComeBack reports whether another attempt can succeed after an error: the daemon answered that
+// it is unavailable now, or it or the connection was lost.
 func mayComeBack(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable || !connect.IsWireError(err)
 }
@@ -86,7 +86,7 @@ func mayComeBack(err error) bool {
 // patienceOf returns how long scrun waits for a cluster that cannot answer. An embedded cluster
 // does not come back.
 func patienceOf(o *options.Options, messages messenger, own bool) client.Patience {
-	p := client.Patience{Gone: attachPatience, Undecided: forEver, Waiting: messages.waiting}
+	p := client.Patience{Gone: attachPatience, Undecided: unlimited, Waiting: messages.waiting}
 	switch {
 	case own:
 		p.Gone, p.Undecided = 0, 0
@@ -96,26 +96,27 @@ func patienceOf(o *options.Options, messages messenger, own bool) client.Patienc
 	return p
 }
 
-// dialing returns the context of the search for a cluster.
-func dialing(ctx context.Context, o *options.Options, messages messenger) context.Context {
+// dialContext returns the context for finding a cluster. With --patience, scrun also waits that long
+// for the daemon at this point.
+func dialContext(ctx context.Context, o *options.Options, messages messenger) context.Context {
 	if o.Patience > 0 {
 		return client.WithPatience(ctx, patienceOf(o, messages, false))
 	}
 	return client.WithNotice(ctx, messages.waiting)
 }
 
-// refused reports whether the daemon gave a reason for breaking the attachment off. It may have to
-// do so more than once while another server begins to lead.
+// refused reports whether the daemon has ended the attachment and given a reason. It does so,
+// possibly several times, while another server becomes the leader.
 func refused(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
 }
 
-// follow receives the job's events until the last, over as many streams as it takes. The first is
-// nil if it could not be opened, for the reason broken.
-func (s *session) follow(ctx context.Context, stream *attachment, broken error, mute chan<- struct{}) outcome {
+// follow receives the job's events until the last, over as many streams as necessary. The first
+// stream is nil if it could not be opened; broken is the reason.
+func (s *session) follow(ctx context.Context, stream *attachment, broken error, outputFailed chan<- struct{}) outcome {
 	how := outcome{broken: broken}
 	events, troubles := newUnshown(), make(chan error, 1)
-	go func() { troubles <- s.show(events, mute) }()
+	go func() { troubles <- s.show(events, outputFailed) }()
 	fruitless, wait := 0, s.patience.NewWait()
 	for {
 		if stream != nil {
@@ -127,7 +128,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 				wait.Answered()
 			case client.IsUndecided(how.broken):
 				fruitless = 0
-			case refused(how.broken): // only the patience bounds these attempts
+			case refused(how.broken): // wait bounds it
 			default:
 				fruitless++
 			}
@@ -156,12 +157,12 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 	return how
 }
 
-// acknowledgePatience bounds the wait for the acknowledgement that all output was shown. If it
-// fails, the nodes only keep the output for a while longer.
+// acknowledgePatience bounds the wait for the cluster's answer to the acknowledgement. Without the
+// answer the nodes keep the output a while longer, which does no other harm.
 const acknowledgePatience = 2 * time.Second
 
-// acknowledge reports that all output was shown, so that the cluster need not keep it. It returns
-// when the cluster has ended the stream.
+// acknowledge tells the cluster that all output was shown, so that it need not keep it. The cluster
+// then ends the stream.
 func (s *session) acknowledge(stream *attachment) {
 	done := make(chan struct{})
 	go func() {
@@ -180,24 +181,24 @@ func (s *session) acknowledge(stream *attachment) {
 	defer bound.Stop()
 	select {
 	case <-done:
-	case <-bound.C: // the end of the process ends the stream and the goroutine
+	case <-bound.C: // the end of the session ends the stream, and so the goroutine
 	}
 }
 
-// confirmEvery is the number of shown bytes between two confirmations to the cluster: a quarter of
-// the output that each node keeps.
+// confirmEvery is the number of shown bytes that one confirmation to the cluster covers: a quarter
+// of what each node keeps.
 const confirmEvery = 128 << 10
 
-// shown counts the job's output that has come, and the output that was shown.
+// shown records how much of the job's output has arrived, and how much of that was shown.
 type shown struct {
-	ctx     context.Context // of the session; confirmations end with it
-	job     uint64          // that was attached to
+	ctx     context.Context // of the session: confirmations end with it
+	job     uint64          // the job of the session
 	confirm func([]*scorev1.OutputMark) error
 
 	mu         sync.Mutex
 	came       map[shownFrom]uint64
 	last       map[shownFrom]uint64
-	bytes      int // since the last time that confirm was called
+	bytes      int // shown since the last confirmation
 	confirming bool
 }
 
@@ -215,7 +216,7 @@ func newShown(ctx context.Context, job uint64, confirm func([]*scorev1.OutputMar
 	return &shown{ctx: ctx, job: job, confirm: confirm, came: make(map[shownFrom]uint64), last: make(map[shownFrom]uint64)}
 }
 
-// isNew records that a piece of output has come, and reports whether it is the first time.
+// isNew records that a piece of output has arrived, and reports whether it is new.
 func (s *shown) isNew(mark *scorev1.OutputMark) bool {
 	if mark.GetSequence() == 0 {
 		return true
@@ -229,8 +230,9 @@ func (s *shown) isNew(mark *scorev1.OutputMark) bool {
 	return true
 }
 
-// add counts a piece of output as shown, and confirms to the cluster now and then. It confirms the
-// end of a stream of a spawned process at once, so that the nodes need not keep that output.
+// add counts a piece of output as shown, and confirms to the cluster once per confirmEvery bytes.
+// It confirms the end of a stream of a spawned process at once, so that the nodes need not keep
+// that output.
 func (s *shown) add(output *scorev1.Output) {
 	mark := output.GetMark()
 	if mark.GetSequence() == 0 {
@@ -249,11 +251,12 @@ func (s *shown) add(output *scorev1.Output) {
 	go s.confirmShown()
 }
 
-// confirmAgain is the pause before a failed confirmation is sent again.
+// confirmAgain is the wait before a failed confirmation is sent again.
 const confirmAgain = 200 * time.Millisecond
 
-// confirmShown confirms output until little is left unconfirmed. It repeats a failed confirmation:
-// the ranks may be blocked until it arrives, and no further output would cause another one.
+// confirmShown confirms output until less than confirmEvery bytes are unconfirmed. It repeats a
+// confirmation that did not arrive: the ranks may wait for it, and then write nothing that would
+// cause another.
 func (s *shown) confirmShown() {
 	for {
 		s.mu.Lock()
@@ -279,7 +282,7 @@ func (s *shown) confirmShown() {
 	}
 }
 
-// received returns the position of each node's output that has arrived here, shown or not.
+// received returns how much output of each node has arrived here, shown or not.
 func (s *shown) received() []*scorev1.OutputMark {
 	s.mu.Lock()
 	defer s.mu.Unlock()

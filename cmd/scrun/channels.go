@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxExamined bounds the arguments that are examined: wrappers (env, timeout, numactl, a script)
-// name their program among the first.
+// maxExamined bounds the arguments that scrun examines: wrappers (env, timeout, numactl, a script)
+// have their program among the first.
 const maxExamined = 16
 
-// countChannels returns the number of channels for each rank: the user's, else one if the program,
-// or a program that is named by its path among the arguments, has package pm.
+// countChannels returns the number of channels of each rank: the user's choice, or one if package
+// pm is linked into the program or into a program whose path is among the arguments.
 func countChannels(o *options.Options, here options.Process) options.Channels {
 	if o.Channels.Given {
 		return o.Channels
@@ -31,7 +31,7 @@ func countChannels(o *options.Options, here options.Process) options.Channels {
 func anyLinked(argv []string, dir, path string) bool {
 	for i, program := range argv[:min(len(argv), maxExamined)] {
 		if i > 0 && !strings.Contains(program, "/") {
-			continue // an option, a number; a search for each would take long
+			continue // an option or a number; a search for each would take long
 		}
 		if found, err := launch.Resolve(program, dir, path, nil); err == nil && linked.PM(found) {
 			return true

@@ -1,16 +1,18 @@
 // Scrun runs one parallel program on the cluster.
 //
-// It reads its command line (package options), finds the daemon of this host
-// (package client) or starts a cluster of its own for as long as the job lasts,
-// submits the job, attaches to it, and ends as the job ends. It decides nothing
-// about the job and links no server and no agent: a program that is started
-// this often must itself start fast, and scored's libraries would cost it
-// another millisecond and a half. So the embedded cluster is a child, scored
-// embedded, which also cleans up after a scrun that was killed.
+// It reads its command line (package options) and finds the daemon of this host (package client) or
+// starts a cluster of its own, which lives as long as the job. It submits the job, attaches to it,
+// and ends with the job's exit code. It makes no decision about the job.
 //
-//	main ── options ── reach: client or embedded child
+// scrun links neither server nor agent: it is started often, so it must start fast, and the
+// libraries of scored would cost another millisecond and a half. The cluster of its own is
+// therefore a child process (scored embedded), which also cleans up if scrun is killed.
+//
+//	main ── options ── dial: daemon or embedded child
 //	  │
-//	session ── receiver ── unshown ── display ────────┐
+//	session ── receive ── unshown ── display ─────────┐
 //	  │  └──── pump: standard input to the job        ├─ one select
-//	  └─────── signals: ^C, the others passed on ─────┘
+//	  └─────── signals: ^C, others forwarded ─────────┘
+//
+// Read main.go (the steps until the job is submitted) and session.go (the loop after that) first.
 package main

@@ -1,13 +1,14 @@
 package main
 
-// escapes finds the escape sequences in the input of rank 0's terminal, like ssh's: at the
-// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a machine without I/O.
+// escapes finds the escape sequences in input for rank 0's terminal, like those of ssh: at the
+// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a state machine without I/O.
 type escapes struct {
-	within bool // something of the present line was typed
-	tilde  bool // a ~ began the line, and waits for what follows
+	within bool // the present line has characters
+	tilde  bool // a ~ began the line, and the next character decides
 }
 
-// feed returns the input for the program, and whether the job shall end. It drops input after that.
+// feed processes typed characters. It returns the input for the program, and whether the job must
+// end; then it drops the characters after the escape.
 func (e *escapes) feed(typed []byte) (input []byte, end bool) {
 	input = make([]byte, 0, len(typed)+1)
 	for _, key := range typed {

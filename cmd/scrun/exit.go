@@ -14,26 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exit codes of scrun's own. A job that cannot be executed or is not found has
-// 126 and 127 from its nodes, as a shell has.
+// Exit codes of scrun itself. If a program cannot be executed or is not found, the nodes report 126
+// or 127, as a shell does.
 const (
 	exitCluster = 125
-	exitPipe    = 128 + 13 // the reader of the output went away
+	exitPipe    = 128 + 13 // the reader of the output has closed it
 )
 
-// interrupted stands for the exit code of a scrun whose user has ended it with ^C.
+// interrupted replaces the exit code if the user has ended scrun with ^C.
 const interrupted = -1
 
-// end ends scrun. After ^C it dies of that signal: a script or loop of a shell goes on after a
-// program that exits by itself, with whatever code, and would have to be interrupted once for each
-// scrun in it.
+// end ends scrun. After ^C it ends by SIGINT: after a program that exits by itself, with any code,
+// a script or loop continues, and the user would have to interrupt each scrun in it.
 func end(code int) {
 	if code != interrupted {
 		os.Exit(code)
 	}
 	signal.Reset(unix.SIGINT)
 	runtime.LockOSThread()
-	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // this thread's: it does not return
+	_ = unix.Tgkill(os.Getpid(), unix.Gettid(), unix.SIGINT) // sent to this thread, so it does not return
 	os.Exit(128 + int(unix.SIGINT))
 }
 
@@ -44,44 +43,44 @@ type messenger struct {
 	verbose bool
 }
 
-// fail prints why scrun cannot go on, and returns its exit code.
-func (m messenger) fail(sentence string) int {
-	m.print(quote.Sentence(sentence))
+// fail prints why scrun cannot continue, and returns the exit code.
+func (v messenger) fail(sentence string) int {
+	v.print(quote.Sentence(sentence))
 	return exitCluster
 }
 
-// failUnlessLeft is fail for a step before the job is known; left is the message if a signal ended
-// the step.
-func (m messenger) failUnlessLeft(err error, left string) int {
+// failUnlessLeft is fail for a step before the job is known. If a signal ended the step, it prints
+// the message left.
+func (v messenger) failUnlessLeft(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
-		m.print(left)
+		v.print(left)
 		return by.exitCode()
 	}
-	return m.fail(client.Sentence(err))
+	return v.fail(client.Sentence(err))
 }
 
-// warn prints a warning; the job goes on.
-func (m messenger) warn(sentence string) {
-	if !m.quiet {
-		m.print("warning: " + sentence)
+// warn prints what the user should know although the job continues.
+func (v messenger) warn(sentence string) {
+	if !v.quiet {
+		v.print("warning: " + sentence)
 	}
 }
 
 // note prints a message of -v.
-func (m messenger) note(format string, arguments ...any) {
-	if m.verbose {
-		m.print(fmt.Sprintf(format, arguments...))
+func (v messenger) note(format string, arguments ...any) {
+	if v.verbose {
+		v.print(fmt.Sprintf(format, arguments...))
 	}
 }
 
 // waiting prints why scrun waits for the cluster.
-func (m messenger) waiting(err error) { m.print(client.Sentence(err) + "; scrun waits") }
+func (v messenger) waiting(err error) { v.print(client.Sentence(err) + "; scrun waits") }
 
 // print writes one line in one write, so that lines of ranks do not mix in.
-func (m messenger) print(sentence string) {
+func (v messenger) print(sentence string) {
 	lines := strings.Split(strings.TrimRight(sentence, "\n"), "\n")
 	for i, line := range lines {
 		lines[i] = quote.Text(line)
 	}
-	fmt.Fprintf(m.out, "scrun: %s\n", strings.Join(lines, "\n"))
+	fmt.Fprintf(v.out, "scrun: %s\n", strings.Join(lines, "\n"))
 }

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// inputKept bounds the bytes of input that are kept until the ranks have them: a few messages in
+// inputKept bounds the bytes of input that scrun keeps until the ranks have them: a few messages in
 // flight.
 const inputKept = 8 * inputChunk
 
-// sentInput keeps input until the ranks have acknowledged it. It is sent on the current attachment,
-// and again on the next one if the ranks may not have it.
+// sentInput keeps input until the ranks have acknowledged it. It sends the input on the current
+// attachment, and again on the next one if the ranks may not have it.
 type sentInput struct {
 	streams *attachments
 	ready   chan struct{} // there is something to send
@@ -20,9 +20,9 @@ type sentInput struct {
 	mu     sync.Mutex
 	first  uint64 // offset of kept in the input
 	kept   []byte
-	ended  bool              // the end follows kept, and counts as one byte
-	sent   uint64            // offset up to which it was sent on the stream
-	stream *attachment       // the stream that sent refers to
+	ended  bool              // the input ends after kept; the end counts as one byte
+	sent   uint64            // offset up to which input was sent on stream
+	stream *attachment       // the stream to which sent refers
 	resize *scorev1.Terminal // to be sent; nil: nothing
 }
 
@@ -30,7 +30,7 @@ func newSentInput(streams *attachments) *sentInput {
 	return &sentInput{streams: streams, ready: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// add adds a piece of input. It blocks while too much is not acknowledged, so that a job that does
+// add adds a piece of input. It blocks while too much is unacknowledged, so that a job that does
 // not read slows its source down.
 func (s *sentInput) add(ctx context.Context, input *scorev1.Stdin) error {
 	for !s.put(input) {
@@ -44,7 +44,7 @@ func (s *sentInput) add(ctx context.Context, input *scorev1.Stdin) error {
 	return nil
 }
 
-// put reports whether there was room.
+// put adds a piece of input and reports whether there was room.
 func (s *sentInput) put(input *scorev1.Stdin) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *sentInput) run(ctx context.Context) {
 	}
 }
 
-// next returns the next message for a stream, or nil.
+// next returns the next message for a stream; nil: none.
 func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +110,7 @@ func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 		return nil
 	}
 	if stream != s.stream {
-		s.stream, s.sent = stream, s.first // input that was in flight on the last stream may be lost
+		s.stream, s.sent = stream, s.first // what was in flight to the last one may be lost
 	}
 	if s.resize != nil {
 		message := &scorev1.Stdin{Resize: s.resize}

@@ -17,13 +17,13 @@ const (
 	interruptLeave
 )
 
-// interrupts is the state of ^C handling. It is a machine without I/O: press gets the time.
+// interrupts counts the ^Cs so far. It is a state machine without I/O.
 type interrupts struct {
-	last   time.Time // of the last ^C that only showed the state; zero: none yet
-	killed bool      // the job's end was asked for
+	last   time.Time // of the last ^C that only showed the ranks; zero: none yet
+	killed bool      // the user has ended the job
 }
 
-// escape handles a terminal's escape, which needs no confirmation.
+// escape handles a terminal's escape. It needs no confirmation.
 func (i *interrupts) escape() interruptAction {
 	if i.killed {
 		return interruptLeave
@@ -32,7 +32,7 @@ func (i *interrupts) escape() interruptAction {
 	return interruptKill
 }
 
-// press handles one ^C at now.
+// press handles a ^C at the time now.
 func (i *interrupts) press(now time.Time) interruptAction {
 	switch {
 	case i.killed:

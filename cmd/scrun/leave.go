@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaving lists the signals that end scrun while it has no job whose ranks could get them. Other
-// signals wait for the ranks.
-var leaving = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
+// endingSignals are the signals that end scrun while it has no job to forward them to.
+var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
 
-// errLeft means that a signal ended a step.
+// errLeft is wrapped by the error of a step that a signal ended.
 var errLeft = errors.New("left")
 
 // leftBy is the error of a step that a signal ended.
@@ -25,7 +24,7 @@ type leftBy struct{ number syscall.Signal }
 func (l leftBy) Error() string { return fmt.Sprintf("%v on signal %d", errLeft, int(l.number)) }
 func (l leftBy) Unwrap() error { return errLeft }
 
-// exitCode returns the exit code that a shell has for a command ended by the signal.
+// exitCode returns the exit code that a shell reports for a command that the signal ended.
 func (l leftBy) exitCode() int {
 	if l.number == unix.SIGINT {
 		return interrupted
@@ -33,13 +32,13 @@ func (l leftBy) exitCode() int {
 	return 128 + int(l.number)
 }
 
-// unlessLeft carries out a step before the job is known, and cancels it at the first signal that
-// asks scrun to end. Later signals are for the session, which gets all of them.
+// unlessLeft performs a step before the job is known, and cancels it at the first signal that asks
+// scrun to end. Later signals are left to the session, which receives all of them.
 func unlessLeft[T any](ctx context.Context, step func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	caught := make(chan os.Signal, 1)
-	for _, one := range leaving {
+	for _, one := range endingSignals {
 		if !signal.Ignored(one) {
 			signal.Notify(caught, one)
 		}
@@ -64,8 +63,8 @@ func unlessLeft[T any](ctx context.Context, step func(context.Context) (T, error
 	}
 }
 
-// awaitStep waits for the cleanup of a cancelled step, for a bounded time: a hanging daemon can
-// block a write to its socket until scrun ends.
+// awaitStep waits for the clean-up of a cancelled step. The wait is bounded: a daemon that does not
+// run can block a write to its socket until scrun ends.
 func awaitStep(done <-chan struct{}) {
 	bound := time.NewTimer(leaveTimeout)
 	defer bound.Stop()

@@ -1,5 +1,5 @@
-// This setting keeps Go's runtime from looking in files for the number of CPUs that a control group
-// grants: a program of two busy threads does not need it.
+// The Go runtime reads files to find the number of CPUs that a control group allows. With two busy
+// threads, scrun does not need it.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
@@ -40,7 +40,7 @@ func run(arguments []string) int {
 	return code
 }
 
-// perform carries out a valid command line.
+// perform executes a valid command line and returns the exit code.
 func perform(o *options.Options) int {
 	messages := messenger{out: display.Patient(os.Stderr), quiet: o.Quiet, verbose: o.Verbose}
 	if o.Version {
@@ -60,7 +60,7 @@ func perform(o *options.Options) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found := inspectProgram(o, here)
-	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*reached, error) { return reach(ctx, o, messages) })
+	cluster, err := unlessLeft(ctx, func(ctx context.Context) (*connection, error) { return dial(ctx, o, messages) })
 	if err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
 	}
@@ -79,7 +79,7 @@ func perform(o *options.Options) int {
 	if o.Detach {
 		return detach(submitting, messages, cluster, spec, &network)
 	}
-	// The open of a named pipe blocks until somebody opens its other end.
+	// Opening a named pipe blocks until its other end is open.
 	s, err := unlessLeft(ctx, func(context.Context) (*session, error) { return newSession(o, messages, cluster, signals) })
 	if err != nil {
 		return messages.failUnlessLeft(err, "interrupted before the job was submitted")
@@ -98,11 +98,11 @@ func perform(o *options.Options) int {
 	return s.run(ctx)
 }
 
-// reach finds the cluster for the job, or starts one.
-func reach(ctx context.Context, o *options.Options, messages messenger) (*reached, error) {
-	daemon, err := client.Dial(dialing(ctx, o, messages), client.ChoiceFrom(o.Cluster, os.Getenv))
+// dial connects to the cluster, or starts one for this job.
+func dial(ctx context.Context, o *options.Options, messages messenger) (*connection, error) {
+	daemon, err := client.Dial(dialContext(ctx, o, messages), client.ChoiceFrom(o.Cluster, os.Getenv))
 	if err == nil {
-		return &reached{Client: daemon}, nil
+		return &connection{Client: daemon}, nil
 	}
 	if !errors.Is(err, client.ErrNoCluster) {
 		return nil, err
@@ -113,7 +113,7 @@ func reach(ctx context.Context, o *options.Options, messages messenger) (*reache
 	return embed(ctx)
 }
 
-func newSession(o *options.Options, messages messenger, cluster *reached, signals <-chan os.Signal) (*session, error) {
+func newSession(o *options.Options, messages messenger, cluster *connection, signals <-chan os.Signal) (*session, error) {
 	shown, err := display.New(display.Config{
 		Tasks: o.Tasks, Label: o.Label, Unbuffered: o.Unbuffered,
 		Output: o.Stdout.Target, Errors: o.Stderr.Target, Stdout: os.Stdout, Stderr: os.Stderr,
@@ -135,7 +135,7 @@ func newSession(o *options.Options, messages messenger, cluster *reached, signal
 	return s, err
 }
 
-// ownTerminal makes this terminal raw while rank 0 has one of its own.
+// ownTerminal makes this terminal raw if rank 0 has a terminal of its own.
 func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 	if !o.PTY {
 		s.hint = o.Tasks == 1 && s.input != nil && isTerminal(s.input) && isTerminal(os.Stdout)
@@ -150,23 +150,23 @@ func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 	return s.raw.Restore, nil
 }
 
-// unanswered is the message about a job whose submission was interrupted.
+// unanswered is the message when a signal ends the wait for the answer to a submission.
 const unanswered = "interrupted before the cluster answered: it may or may not have accepted the job; check with 'scored job list'"
 
-// submit submits the job, exactly once even if servers are lost meanwhile. It waits until the
-// cluster answers, which without a majority takes long, or until the user interrupts it.
-func submit(ctx context.Context, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
+// submit submits the job exactly once, even if servers are lost meanwhile. It waits until the
+// cluster answers, which takes long without a majority, or until a signal ends the wait.
+func submit(ctx context.Context, cluster *connection, spec *scorev1.JobSpec) (uint64, error) {
 	return unlessLeft(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
 }
 
-// detach submits the job without attaching to it.
-func detach(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec, n *network) int {
+// detach submits the job, prints its number and does not wait for it.
+func detach(ctx context.Context, messages messenger, cluster *connection, spec *scorev1.JobSpec, n *network) int {
 	id, err := n.submit(ctx, messages, cluster, spec)
 	if err != nil {
 		return messages.failUnlessLeft(err, unanswered)
 	}
 	if _, err := fmt.Println(id); err != nil {
-		return messages.fail(fmt.Sprintf("job %d was submitted, and its number cannot be written: %v", id, err))
+		return messages.fail(fmt.Sprintf("job %d was submitted, but its number cannot be written: %v", id, err))
 	}
 	return 0
 }

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// network holds the findings about how a job's program communicates, and the choice that follows.
+// network describes how the ranks of a job exchange messages.
 type network struct {
-	channels options.Channels // that each rank gets, without those for MPI
+	channels options.Channels // channels of each rank, without those for MPI
 	request  fabric.Request
 	choice   fabric.Choice
 	dir      string   // the libraries of the fabric, if it is used
-	settings []string // parameters that the user's own files set
-	env      []string // the job's environment without them
+	settings []string // parameters in the user's own files
+	env      []string // the job's environment without the settings for the fabric
 }
 
 // inspectProgram examines the program while scrun connects, which takes longer. A missing program
-// is no error here: it may exist only on the nodes, which report it otherwise.
+// is not an error here: it may exist only on the nodes, which report a missing one.
 func inspectProgram(o *options.Options, here options.Process) <-chan network {
 	found := make(chan network, 1)
 	go func() {
@@ -37,12 +37,13 @@ func inspectProgram(o *options.Options, here options.Process) <-chan network {
 	return found
 }
 
-// settled reports whether the choice does not depend on the program: one rank has no peer.
+// settled reports whether the choice of the network does not depend on the program. A single rank
+// has no peer.
 func settled(o *options.Options) bool {
 	return o.Fabric == fabric.None || o.Fabric == fabric.Auto && o.Tasks == 1
 }
 
-// knownNodes returns how many nodes the job will use; 0 if that is not known.
+// knownNodes returns the number of nodes that the job will use; 0 if it is unknown.
 func knownNodes(o *options.Options) int {
 	if o.Tasks == 1 {
 		return 1
@@ -73,9 +74,9 @@ func addressSpace(here options.Process) uint64 {
 	return 0
 }
 
-// choose decides whether the ranks' MPI library uses channels. An error means that the user's
-// request is impossible, or that the user interrupted the wait.
-func (n *network) choose(ctx context.Context, o *options.Options, cluster *reached) (err error) {
+// choose decides whether the ranks' MPI library uses channels. It fails if the user's request
+// cannot be met, or if a signal ends the wait for the cluster.
+func (n *network) choose(ctx context.Context, o *options.Options, cluster *connection) (err error) {
 	if n.request.Undecided() {
 		n.request.Nodes, err = unlessLeft(ctx, func(ctx context.Context) (int, error) { return nodesFor(ctx, o, cluster), nil })
 		if err != nil {
@@ -95,9 +96,9 @@ func (n *network) choose(ctx context.Context, o *options.Options, cluster *reach
 	return nil
 }
 
-// describe chooses the network and returns the job's spec.
+// describe chooses the network and returns the description of the job.
 func (n *network) describe(
-	ctx context.Context, o *options.Options, here options.Process, messages messenger, cluster *reached,
+	ctx context.Context, o *options.Options, here options.Process, messages messenger, cluster *connection,
 ) (*scorev1.JobSpec, error) {
 	if err := n.choose(ctx, o, cluster); err != nil {
 		return nil, err
@@ -114,9 +115,10 @@ func (n *network) describe(
 	return spec, nil
 }
 
-// nodesFor returns the number of nodes that the job's ranks will use, 2 for any number above one.
-// It ignores errors, which the submission will report.
-func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
+// nodesFor returns how many nodes the job's ranks will use: 2 means several, because no node has
+// CPUs for all of them. If the cluster does not answer, it returns 1; the submission reports the
+// error.
+func nodesFor(ctx context.Context, o *options.Options, cluster *connection) int {
 	reply, err := cluster.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
 	if err != nil || len(reply.Msg.GetNodes()) < 2 {
 		return 1
@@ -130,8 +132,7 @@ func nodesFor(ctx context.Context, o *options.Options, cluster *reached) int {
 	return 2
 }
 
-// apply sets the job's environment so that its ranks use the chosen network, and prints the choice
-// with -v.
+// apply sets the job's environment for the chosen network, and prints the choice with -v.
 func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 	if !n.choice.Use {
 		if n.choice.Why != "" {
@@ -148,9 +149,9 @@ func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 	}
 }
 
-// submit submits the job. If the cluster has too few channels, it tries again without the channels
-// that the user has not asked for.
-func (n *network) submit(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec) (uint64, error) {
+// submit submits the job. If the cluster has too few channels, submit tries again without the
+// channels that scrun chose by itself.
+func (n *network) submit(ctx context.Context, messages messenger, cluster *connection, spec *scorev1.JobSpec) (uint64, error) {
 	id, err := submit(ctx, cluster, spec)
 	if !n.choice.Use || n.request.Wish != fabric.Auto || connect.CodeOf(err) != connect.CodeResourceExhausted {
 		return id, err

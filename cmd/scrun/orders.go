@@ -15,19 +15,19 @@ import (
 	"connectrpc.com/connect"
 )
 
-// orderTimeout bounds the wait for the daemon's answer to a forwarded signal or a question; the
-// next ^C works meanwhile.
+// orderTimeout bounds the wait for the daemon's answer to a signal or a query. scrun handles
+// further ^Cs meanwhile.
 const orderTimeout = 5 * time.Second
 
-// order asks the daemon in a goroutine of its own; the loop gets the answer.
+// order sends a request to the daemon in the background; the loop receives the answer.
 func (s *session) order(ctx context.Context, ask func(context.Context) string) {
 	s.begin(ctx, func(ctx context.Context) answer { return answer{sentence: ask(ctx)} })
 }
 
 // answer is the result of an order.
 type answer struct {
-	sentence string  // for the user; may be empty
-	left     *leftBy // scrun shall end; nil: it goes on
+	sentence string  // to print; may be empty
+	left     *leftBy // the signal by which scrun must end; nil: it continues
 }
 
 func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
@@ -42,7 +42,7 @@ func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
 	}()
 }
 
-// drainAnswers waits for orders under way, and drops their answers.
+// drainAnswers waits for pending requests and discards their answers.
 func (s *session) drainAnswers() {
 	for ; s.pending > 0; s.pending-- {
 		<-s.answers
@@ -66,7 +66,7 @@ func (s *session) printStart(ctx context.Context) {
 	defer cancel()
 	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 	if err != nil {
-		s.messenger.warn("the phases of the job's start are not known: " + client.Sentence(err))
+		s.messenger.warn("cannot show the phases of the job's start: " + client.Sentence(err))
 		return
 	}
 	lines := phases.Lines(reply.Msg.GetJob())
@@ -79,14 +79,14 @@ func (s *session) printStart(ctx context.Context) {
 
 func (s *session) cancelJob(ctx context.Context) string { return client.Sentence(s.cancel(ctx)) }
 
-// cancel ends the job at once: its user waits.
+// cancel kills the job at once, since its user waits.
 func (s *session) cancel(ctx context.Context) error {
 	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID, AtOnce: true}))
 	return err
 }
 
-// endMute ends a job whose output cannot be shown. It ignores that the job has already ended.
-func (s *session) endMute(ctx context.Context) string {
+// endOnOutputFailure ends a job whose output cannot be shown. It is no error if the job has ended by itself.
+func (s *session) endOnOutputFailure(ctx context.Context) string {
 	err := s.cancel(ctx)
 	if connect.CodeOf(err) == connect.CodeFailedPrecondition {
 		return ""
@@ -94,17 +94,17 @@ func (s *session) endMute(ctx context.Context) string {
 	return client.Sentence(err)
 }
 
-// signalJob forwards a signal to the job. If the cluster does not answer, a signal that would end
-// scrun ends it.
+// signalJob forwards a signal. If the signal asks scrun to end and the cluster does not answer,
+// scrun itself ends: nothing else would end it.
 func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
 	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))
 	if err == nil {
 		return answer{}
 	}
-	ends := slices.Contains(leaving, os.Signal(number))
+	ends := slices.Contains(endingSignals, os.Signal(number))
 	if (ends || number == syscall.SIGCONT) && connect.CodeOf(err) == connect.CodeFailedPrecondition {
-		return answer{} // the job has ended: timeout(1) sends its signal twice, then SIGCONT
+		return answer{} // the job has ended already: timeout(1) sends its signal twice, then SIGCONT
 	}
 	a := answer{sentence: fmt.Sprintf("signal %d did not reach the ranks: %s", int(number), client.Sentence(err))}
 	if ends && !answered(err) {
@@ -114,7 +114,7 @@ func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	return a
 }
 
-// answered reports whether the error is an answer of the cluster.
+// answered reports whether the error is the cluster's answer.
 func answered(err error) bool {
 	switch connect.CodeOf(err) {
 	case connect.CodeFailedPrecondition, connect.CodeNotFound, connect.CodeInvalidArgument,

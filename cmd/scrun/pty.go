@@ -16,31 +16,31 @@ import (
 )
 
 const (
-	// usualRows and usualColumns are the size of a terminal that does not say its own.
+	// usualRows and usualColumns replace the size of a terminal that does not report it.
 	usualRows, usualColumns = 24, 80
-	// guardName is the name under which scrun starts itself as guard of its terminal.
+	// guardName is argument 0 of the process that restores the terminal if scrun is killed.
 	guardName = "scrun-terminal-guard"
 )
 
-// ptyHint is printed to a user who types to a program that may want a terminal.
+// ptyHint is printed when a user types to a program that may need a terminal.
 const ptyHint = "the program has no terminal of its own; 'scrun --pty' gives it one, for shells, editors and debuggers"
 
-// noTerminal refuses --pty where the input is no terminal. The end of a pipe cannot be passed to a
-// program at a terminal: a shell that begins to edit lines after ^D came takes it for another
-// character, and waits for ever.
+// noTerminal refuses --pty if the input is not a terminal. The end of a pipe cannot be passed to a
+// program on a terminal: a shell that begins to edit lines after ^D has arrived takes it for
+// another character, and waits for ever.
 const noTerminal = "--pty connects this terminal with rank 0, and the input is not a terminal: leave out --pty"
 
-// rawTerminal is this terminal while rank 0 has one of its own: every character, including ^C and
-// ^Z, goes to rank 0 as it is typed, and rank 0's output is shown unchanged.
+// rawTerminal is this terminal while rank 0 has a terminal of its own: it forwards every character
+// as it is typed, including ^C and ^Z, and shows output unchanged.
 type rawTerminal struct {
 	fd    int
 	saved unix.Termios
 	guard *exec.Cmd
-	alive *os.File // closed by the end of this process, which the guard notices at the other end
+	alive *os.File // the guard sees the end of this pipe when scrun dies
 }
 
-// newRawTerminal makes a terminal raw. Restore restores it; if this process is killed, the guard
-// process does.
+// newRawTerminal makes a terminal raw. Restore undoes that; if scrun is killed, a guard process
+// does.
 func newRawTerminal(file *os.File) (*rawTerminal, error) {
 	fd := int(file.Fd())
 	saved, err := unix.IoctlGetTermios(fd, unix.TCGETS)
@@ -58,7 +58,7 @@ func newRawTerminal(file *os.File) (*rawTerminal, error) {
 	return t, nil
 }
 
-// enter makes the terminal raw; it may be called again after somebody has changed the mode.
+// enter makes the terminal raw. It is also used if another program has changed the mode.
 func (t *rawTerminal) enter() error {
 	if _, err := term.MakeRaw(t.fd); err != nil {
 		return fmt.Errorf("cannot make the terminal raw: %w", err)
@@ -76,7 +76,7 @@ func (t *rawTerminal) startGuard(file *os.File) error {
 	t.guard = exec.Command("/proc/self/exe")
 	t.guard.Args = []string{guardName}
 	t.guard.Stdin, t.guard.ExtraFiles = file, []*os.File{read}
-	// A signal for this process and its children, as a shell sends them, does not reach the guard.
+	// A signal of a shell to this process and its children must not reach the guard.
 	t.guard.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := t.guard.Start(); err != nil {
 		write.Close()
@@ -91,11 +91,12 @@ func (t *rawTerminal) Restore() {
 	_ = unix.IoctlSetTermios(t.fd, unix.TCSETSW, &t.saved) // it may be gone
 	_, _ = t.alive.Write([]byte{0})                        // nothing is left to restore
 	t.alive.Close()
-	_ = t.guard.Wait() // its status does not matter
+	_ = t.guard.Wait() // it has nothing to say
 }
 
-// guardTerminal runs the guard process. Descriptor 0 is the terminal; from descriptor 3 come its
-// mode, and then either a byte or the end of scrun.
+// guardTerminal runs the guard. Descriptor 0 is the terminal. Descriptor 3 brings the terminal's
+// mode, then a byte if scrun has restored it; if scrun dies before that, the pipe ends without the
+// byte.
 func guardTerminal() int {
 	signal.Ignore(unix.SIGINT, unix.SIGQUIT, unix.SIGHUP, unix.SIGTERM, unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU)
 	from := os.NewFile(3, "scrun")
@@ -103,13 +104,13 @@ func guardTerminal() int {
 	if err := binary.Read(from, binary.NativeEndian, &saved); err != nil {
 		return exitCluster
 	}
-	if n, _ := from.Read(make([]byte, 1)); n == 0 { // scrun is dead, and has restored nothing
+	if n, _ := from.Read(make([]byte, 1)); n == 0 { // scrun died without restoring
 		_ = unix.IoctlSetTermios(0, unix.TCSETS, &saved) // it may be gone, too
 	}
 	return 0
 }
 
-// terminalSize returns the size of the first file that is a terminal.
+// terminalSize returns the size of the first of the files that is a terminal.
 func terminalSize(files ...*os.File) *scorev1.Terminal {
 	for _, file := range files {
 		if size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ); err == nil && size.Row > 0 && size.Col > 0 {

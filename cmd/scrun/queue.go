@@ -9,18 +9,19 @@ import (
 	"connectrpc.com/connect"
 )
 
-// queueNoticeAfter is how long a job may be queued before scrun prints that: nobody wonders about a
-// shorter wait.
+// queueNoticeAfter is how long a job may be queued before scrun prints the reason; users do not
+// notice a shorter wait.
 const queueNoticeAfter = time.Second
 
-// stoppedTimer returns a timer that has not begun.
+// stoppedTimer returns a timer that does not run.
 func stoppedTimer() *time.Timer {
 	timer := time.NewTimer(queueNoticeAfter)
 	timer.Stop()
 	return timer
 }
 
-// timeQueue starts the timer for the notice when the job is queued, and stops it in other states.
+// timeQueue starts the timer for the notice when the job is queued, and stops it in all other
+// states.
 func (s *session) timeQueue(state scorev1.JobState) {
 	if state == scorev1.JobState_JOB_STATE_QUEUED && !s.messenger.quiet {
 		s.longQueued.Reset(queueNoticeAfter)
@@ -29,8 +30,8 @@ func (s *session) timeQueue(state scorev1.JobState) {
 	s.longQueued.Stop()
 }
 
-// queueReason returns why the job waits, in one line. It returns no reason if the cluster cannot
-// answer now, which scrun reports elsewhere.
+// queueReason returns why the job waits, in one line. If the cluster cannot answer, it returns "":
+// scrun reports that elsewhere.
 func (s *session) queueReason(ctx context.Context) string {
 	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
 	if err != nil || reply.Msg.GetResource() == "" { // it has got its places meanwhile

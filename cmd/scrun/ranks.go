@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// describeJob returns the job's state in a few words, then its ranks by
-// state, for the first ^C and for -v.
+// describeJob returns the job's state in a few words, then the ranks grouped by state. The first ^C
+// and -v print it.
 func describeJob(job *scorev1.Job, ranks []*scorev1.RankState) []string {
 	lines := []string{fmt.Sprintf("job %d %s", job.GetId(), stateWords(job))}
 	if len(ranks) == 0 {
@@ -43,7 +43,7 @@ func stateWords(job *scorev1.Job) string {
 	}
 }
 
-// placeWords names the nodes with their ranks: "n1 (ranks 0-3), n2 (ranks 4-7)".
+// placeWords returns the nodes with their ranks: "n1 (ranks 0-3), n2 (ranks 4-7)".
 func placeWords(places []*scorev1.NodePlace) string {
 	if len(places) == 0 {
 		return "its nodes"
@@ -56,13 +56,13 @@ func placeWords(places []*scorev1.NodePlace) string {
 	return strings.Join(words, ", ")
 }
 
-// rankGroup are ranks of one node in one state.
+// rankGroup holds the ranks of one node in one state.
 type rankGroup struct {
 	node, state string
 	ranks       []uint32
 }
 
-// groupRanks orders by the lowest rank, so that the whole reads like the job.
+// groupRanks groups ranks by node and state. It orders the groups by their lowest rank.
 func groupRanks(ranks []*scorev1.RankState) []*rankGroup {
 	groups := make(map[[2]string]*rankGroup)
 	for _, rank := range ranks {
@@ -81,7 +81,7 @@ func groupRanks(ranks []*scorev1.RankState) []*rankGroup {
 	return ordered
 }
 
-// rankList shortens ascending numbers: "0-3,7".
+// rankList formats ascending numbers as ranges: "0-3,7".
 func rankList(ranks []uint32) string {
 	var out strings.Builder
 	for i := 0; i < len(ranks); {

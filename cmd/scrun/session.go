@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leaveTimeout is how long the third ^C waits for the order of the second to reach the daemon:
-// otherwise the job would go on until its grace is over.
+// leaveTimeout is how long a third ^C waits for the order of the second one to reach the daemon:
+// without the order the job would run until its grace period is over.
 const leaveTimeout = time.Second
 
-// errOwnClusterLost is the error for the user after the loss of an embedded cluster.
+// errOwnClusterLost is the message when an embedded cluster is lost.
 var errOwnClusterLost = errors.New("the cluster of this job ended unexpectedly, and the job with it")
 
 // attachment is a stream of a job's input, output and end.
@@ -34,13 +34,13 @@ type session struct {
 	client    *client.Client
 	own       bool // the cluster is embedded and ends with the job
 	display   *display.Display
-	input     *os.File     // sent to the ranks; nil: none
-	raw       *rawTerminal // input, while rank 0 has a terminal of its own; nil: it has none
-	hint      bool         // ptyHint was printed
+	input     *os.File     // forwarded to the ranks; nil: none
+	raw       *rawTerminal // input, if rank 0 has a terminal of its own; otherwise nil
+	hint      bool         // ptyHint may still be printed
 	signals   <-chan os.Signal
-	// patience bounds the wait for a cluster that cannot answer.
+	// patience is the wait for a cluster that cannot answer.
 	patience client.Patience
-	// traceStart makes scrun print the phases of the start when the job has ended.
+	// traceStart prints the phases of the start after the job has ended.
 	traceStart bool
 
 	streams   *attachments
@@ -50,13 +50,13 @@ type session struct {
 	// confirms has connections of its own, for the same reason as orders.
 	confirms *client.Client
 
-	// orders has connections of its own: the stream's may be full of input that the ranks do not
-	// read. It is nil before the first order.
+	// orders has connections of its own: the stream may be full of input that the ranks do not
+	// read. nil: no order was sent yet.
 	orders     *client.Client
 	interrupts interrupts
 	escaped    chan struct{} // the user has typed the terminal's escape
-	answers    chan answer   // of orders under way
-	pending    int           // orders under way
+	answers    chan answer   // of pending orders
+	pending    int           // number of pending orders
 
 	longQueued *time.Timer // runs while the job is queued
 	showing    showing
@@ -66,12 +66,12 @@ type session struct {
 // outcome is the end of the attachment.
 type outcome struct {
 	verdict *scorev1.Verdict // nil if the attachment broke
-	broken  error            // why it broke
+	broken  error            // why the attachment broke
 	trouble error            // why output could not be shown
-	missing bool             // output was lost on its way
+	missing bool             // output was lost on the way
 }
 
-// run follows the job to its end and returns scrun's exit code.
+// run follows the job until it ends, and returns scrun's exit code.
 func (s *session) run(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,16 +102,16 @@ func (s *session) run(ctx context.Context) int {
 	}
 	defer stopInput()
 	ended := make(chan outcome, 1)
-	mute := make(chan struct{}, 1)
-	go func() { ended <- s.follow(ctx, stream, broken, mute) }()
-	code := s.wait(ctx, ended, mute)
+	outputFailed := make(chan struct{}, 1)
+	go func() { ended <- s.follow(ctx, stream, broken, outputFailed) }()
+	code := s.wait(ctx, ended, outputFailed)
 	bound := time.AfterFunc(leaveTimeout, cancel)
 	s.drainAnswers()
 	bound.Stop()
 	return code
 }
 
-// startInput starts sending standard input, if the job takes any.
+// startInput starts to forward standard input, if the job takes any.
 func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (stop func(), err error) {
 	if s.input == nil {
 		return func() {}, nil
@@ -138,20 +138,20 @@ func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (st
 	}
 	return func() {
 		ignore()
-		cancel() // ends a send that waits for the ranks to read
+		cancel() // frees a send that waits for the ranks to read
 		pump.Stop()
 		sending.Wait()
 	}, nil
 }
 
-// onInputLost warns that the ranks see an end of input before the real end.
+// onInputLost warns that the ranks see an end of the input that is not its real end.
 func (s *session) onInputLost(err error) {
 	s.inputLost.Store(true)
 	s.messenger.print(fmt.Sprintf("cannot read the input: %v; the ranks have what was before", err))
 }
 
-// wait is scrun's main loop. It handles signals, output that cannot be shown, and the job's end.
-func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan struct{}) int {
+// wait is scrun's main loop. It handles signals, blocked output and the end of the job.
+func (s *session) wait(ctx context.Context, ended <-chan outcome, outputFailed <-chan struct{}) int {
 	for {
 		select {
 		case received := <-s.signals:
@@ -162,8 +162,8 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 			if s.endOrLeave(ctx, s.interrupts.escape()) == interruptLeave {
 				return interrupted
 			}
-		case <-mute:
-			s.order(ctx, s.endMute)
+		case <-outputFailed:
+			s.order(ctx, s.endOnOutputFailure)
 		case <-s.longQueued.C:
 			s.order(ctx, s.queueReason)
 		case <-s.stuck.timer.C:
@@ -187,9 +187,9 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, mute <-chan st
 	}
 }
 
-// receive receives the daemon's events until the last one, or until the stream breaks, and returns
-// their number. It queues output in events without waiting until it is shown, so that input goes on
-// meanwhile.
+// receive receives the daemon's events until the last, or until the stream breaks, and returns
+// their number. It queues output in events and does not wait until it is shown, so that input is
+// forwarded meanwhile.
 func (s *session) receive(stream *attachment, how *outcome, events *unshown) (came int) {
 	for how.broken = nil; how.verdict == nil; came++ {
 		event, err := stream.Receive()
@@ -207,7 +207,7 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 			events.put(event)
 		case *scorev1.AttachEvent_Restarted_:
 			if one.Restarted.GetJobId() == s.jobID {
-				how.missing = false // the output begins again, too
+				how.missing = false // the output begins again with the job
 			}
 			events.put(event)
 		case *scorev1.AttachEvent_Warning:
@@ -240,11 +240,11 @@ func (s *session) showState(change *scorev1.AttachEvent_StateChange) {
 	s.messenger.note("%s", describeJob(job, nil)[0])
 }
 
-// finish prints the job's end and returns scrun's exit code.
+// finish prints the job's verdict and returns scrun's exit code.
 func (s *session) finish(how outcome) int {
 	switch {
 	case errors.Is(how.trouble, syscall.EPIPE):
-		return exitPipe // quiet, like any program in front of head
+		return exitPipe // no message, like any program in a pipe to head
 	case how.trouble != nil:
 		return s.messenger.fail(how.trouble.Error())
 	case how.broken != nil && s.own:
@@ -272,7 +272,7 @@ func (s *session) finish(how outcome) int {
 func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAction {
 	number, _ := received.(syscall.Signal)
 	if number == unix.SIGCONT && s.raw != nil {
-		_ = s.raw.enter() // the shell has used the terminal meanwhile; if it is gone, the end of the input reports that
+		_ = s.raw.enter() // the shell may have changed the mode; a terminal that is gone ends the input
 	}
 	if number != unix.SIGINT {
 		s.begin(ctx, func(ctx context.Context) answer { return s.signalJob(ctx, number) })
@@ -282,7 +282,7 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 	return s.endOrLeave(ctx, s.interrupts.press(time.Now()))
 }
 
-// endOrLeave carries out the action of a ^C or a terminal's escape.
+// endOrLeave performs the action of a ^C or a terminal's escape.
 func (s *session) endOrLeave(ctx context.Context, action interruptAction) interruptAction {
 	switch action {
 	case interruptShow:

@@ -6,13 +6,13 @@ import (
 )
 
 // maxUnshown bounds the output that waits to be shown, in bytes. Each node sends at most 512 KiB of
-// unconfirmed output, so only jobs on hundreds of nodes reach it; then no more is received until
-// some output was shown.
+// unconfirmed output, so only jobs on hundreds of nodes reach this bound; scrun then receives
+// nothing until some output is shown.
 const maxUnshown = 64 << 20
 
-// unshown is the queue of events that wait to be shown. A blocked terminal or pipe blocks the
-// ranks, since output is confirmed only after it was shown; but input goes on meanwhile, and so
-// does the search for another daemon after the stream breaks.
+// unshown is the queue of events that wait to be shown. A terminal or pipe that accepts no output
+// slows the ranks down, since output is confirmed only when it is shown. Meanwhile scrun still
+// forwards input, and finds another daemon if the stream breaks.
 type unshown struct {
 	mu      sync.Mutex
 	changed *sync.Cond
@@ -47,7 +47,7 @@ func (u *unshown) end() {
 	u.changed.Broadcast()
 }
 
-// take waits for events and returns all of them; none after the last.
+// take waits for events and returns all of them; nil: there will be no more.
 func (u *unshown) take() []*scorev1.AttachEvent {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -59,7 +59,7 @@ func (u *unshown) take() []*scorev1.AttachEvent {
 	return events
 }
 
-// release records that bytes of output were shown or dropped.
+// release records that bytes of output no longer wait.
 func (u *unshown) release(bytes int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -67,19 +67,19 @@ func (u *unshown) release(bytes int) {
 	u.changed.Broadcast()
 }
 
-// show shows events until the last one. If output cannot be shown, it sends once on mute, drops the
-// rest, and returns the reason.
-func (s *session) show(events *unshown, mute chan<- struct{}) (trouble error) {
+// show shows events until the last. If output cannot be shown, it signals outputFailed once, drops
+// further output and returns the reason.
+func (s *session) show(events *unshown, outputFailed chan<- struct{}) (trouble error) {
 	for {
 		batch := events.take()
 		if batch == nil {
 			return trouble
 		}
 		for i, event := range batch {
-			batch[i] = nil // free its output early
+			batch[i] = nil // frees its output
 			if err := s.showing.during(func() error { return s.showOne(event) }); err != nil {
 				trouble = err
-				mute <- struct{}{} // display fails once
+				outputFailed <- struct{}{} // display returns an error only once
 			}
 			events.release(len(event.GetOutput().GetData()))
 		}

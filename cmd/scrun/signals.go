@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signalQueue is the number of signals that may wait while one is forwarded. Further signals are
-// dropped, as the kernel merges pending ones.
+// signalQueue is the number of signals that wait while one is being forwarded. Further ones are
+// dropped, as the kernel also merges pending signals.
 const signalQueue = 16
 
-// forwarded lists the signals that go to the ranks instead of scrun. Job control (TSTP, TTIN, TTOU)
+// forwarded are the signals that go to the ranks instead of scrun. Job control (TSTP, TTIN, TTOU)
 // and the window's size stay between scrun and its shell.
 var forwarded = []os.Signal{
 	unix.SIGHUP, unix.SIGQUIT, unix.SIGTERM, unix.SIGUSR1, unix.SIGUSR2, unix.SIGALRM, unix.SIGCONT,
 }
 
-// catchSignals returns a channel of ^C and the signals that scrun forwards. A signal that was
-// ignored when scrun started (nohup, a shell's background job) stays ignored. A broken pipe becomes
-// an error of the write instead of ending scrun.
+// catchSignals returns a channel that delivers ^C and the signals that scrun forwards. A signal
+// that was ignored when scrun started (nohup, a shell's background job) stays ignored. With SIGPIPE
+// caught, a broken pipe is an error of the write and does not end scrun.
 func catchSignals() chan os.Signal {
 	caught := make(chan os.Signal, signalQueue)
 	for _, one := range append([]os.Signal{unix.SIGINT}, forwarded...) {

@@ -17,11 +17,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stageChunk is the size of a file's part in one message, in bytes.
+// stageChunk is the number of bytes of a file in one message.
 const stageChunk = 256 << 10
 
-// stage sends the files that the user asked for along with the job, and lists them in its spec.
-func stage(ctx context.Context, o *options.Options, messages messenger, cluster *reached, spec *scorev1.JobSpec) error {
+// stage copies the files that the user asked for to the cluster, and lists them in the job.
+func stage(ctx context.Context, o *options.Options, messages messenger, cluster *connection, spec *scorev1.JobSpec) error {
 	if !o.Stages() {
 		return nil
 	}
@@ -30,12 +30,12 @@ func stage(ctx context.Context, o *options.Options, messages messenger, cluster 
 		return err
 	}
 	for _, s := range sources {
-		if err := s.measure(); err != nil {
+		if err := s.digest(); err != nil {
 			return err
 		}
 		spec.Staged = append(spec.Staged, s.file)
 	}
-	// A directory that the user names must exist on the nodes; the present one need not.
+	// The nodes must have a directory that was named with --chdir; they may lack the current one.
 	spec.AnyDirectory = o.Dir == ""
 	_, err = unlessLeft(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, send(ctx, messages, cluster, spec, sources)
@@ -43,7 +43,7 @@ func stage(ctx context.Context, o *options.Options, messages messenger, cluster 
 	return err
 }
 
-// source is a file of this host that goes along.
+// source is a file of this host that is copied.
 type source struct {
 	path string
 	file *scorev1.StagedFile
@@ -96,8 +96,8 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []m
 		return nil, fmt.Errorf("--stage: %w; --stage=program sends none", err)
 	}
 	for _, l := range all {
-		// The loader looks for a library that is named by a path only there, and the C library must
-		// fit the node's loader.
+		// The loader looks for a library that is named by a path only at that path, and the C library
+		// must fit the node's loader.
 		if strings.Contains(l.Name, "/") || l.Base || l.System && how != options.StageAll {
 			continue
 		}
@@ -106,8 +106,8 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []m
 	return wanted, nil
 }
 
-// measure reads the file once, for its length and digest.
-func (s *source) measure() error {
+// digest reads the file once, for its length and digest.
+func (s *source) digest() error {
 	file, err := s.open()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *source) measure() error {
 	return nil
 }
 
-// open opens the file, without hanging on a pipe.
+// open opens the file. O_NONBLOCK keeps it from blocking on a pipe.
 func (s *source) open() (*os.File, error) {
 	file, err := os.OpenFile(s.path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -136,14 +136,14 @@ func (s *source) open() (*os.File, error) {
 }
 
 // send uploads the files that the cluster does not have yet.
-func send(ctx context.Context, messages messenger, cluster *reached, spec *scorev1.JobSpec, sources []*source) error {
+func send(ctx context.Context, messages messenger, cluster *connection, spec *scorev1.JobSpec, sources []*source) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := cluster.Jobs.Stage(ctx)
 	first := &scorev1.StageRequest{Part: &scorev1.StageRequest_Files{Files: &scorev1.StageFiles{
 		Files: spec.GetStaged(), NodeList: spec.GetNodeList(),
 	}}}
-	// Receive returns the other side's reason if a Send fails.
+	// Receive returns the daemon's reason for refusing a message.
 	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -180,7 +180,7 @@ func (s *source) send(message func(*scorev1.StageRequest) error) error {
 	buffer := make([]byte, stageChunk)
 	for left := s.file.GetSize(); left > 0; {
 		n, err := io.ReadFull(file, buffer[:min(left, stageChunk)])
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // as an error of the stream, EOF would mean something else
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // as errors of the stream they would mean something else
 			return fmt.Errorf("the file %s became shorter while it was sent: try again when nothing writes to it", s.path)
 		}
 		if err != nil {

@@ -18,7 +18,7 @@ func TestAFileThatBecomesShorter(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &source{path, &scorev1.StagedFile{}}
-		if err := s.measure(); err != nil {
+		if err := s.digest(); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Truncate(path, size); err != nil {

@@ -13,25 +13,24 @@ import (
 )
 
 const (
-	// inputChunk is the size of one message of input: as large as stewards accept.
+	// inputChunk is the size of a message of input: the most that stewards accept.
 	inputChunk = 32 << 10
 
-	// foregroundCheck is the interval at which a scrun in the background
-	// checks whether the terminal is its own again. The shell sends SIGCONT
-	// only to a scrun that had been stopped, so there is nothing else to wait
+	// foregroundCheck is the interval at which a scrun in the background checks whether it has the
+	// terminal again. The shell sends SIGCONT only to a stopped scrun, so there is no event to wait
 	// for.
 	foregroundCheck = 500 * time.Millisecond
 )
 
-// pump sends a file to the ranks' standard input until the file or its reader ends, or until Stop.
+// pump forwards a file to the ranks' standard input until the file ends, a send fails, or Stop.
 type pump struct {
 	file   *os.File
 	send   func(*scorev1.Stdin) error
-	failed func(error) // called before the end is sent, if the input cannot be read further
-	wake   int         // eventfd that ends waiting
+	failed func(error) // called before the end of an input that cannot be read further
+	wake   int         // eventfd that interrupts a wait
 	done   chan struct{}
 	isTerm bool
-	// escaped is called when the user has typed the escape; nil: there is none.
+	// escaped is called when the user has typed the escape sequence; nil: there is none.
 	escaped func()
 	escapes escapes
 
@@ -39,8 +38,8 @@ type pump struct {
 	resized  atomic.Bool // the terminal's size must be sent
 }
 
-// startPump starts a pump. send may block: so a job that does not read slows its source down. If
-// escaped is not nil, the escapes of a terminal are not sent.
+// startPump starts to forward file to send, which may block: so a job that does not read slows its
+// source down. If escaped is not nil, the escape sequences of a terminal are not sent.
 func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error), escaped func()) (*pump, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
@@ -57,8 +56,8 @@ func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error
 	return p, nil
 }
 
-// Stop ends the pump and waits for it. The caller must first end a send under way, by its own
-// context.
+// Stop ends the pump and waits for it. The caller must have ended a pending send before, by the
+// send's own context.
 func (p *pump) Stop() {
 	p.stopping.Store(true)
 	p.interrupt()
@@ -69,7 +68,7 @@ func (p *pump) Stop() {
 // interrupt ends a wait.
 func (p *pump) interrupt() { _, _ = unix.Write(p.wake, []byte{1, 0, 0, 0, 0, 0, 0, 0}) }
 
-// followSize sends the terminal's size after each change, until stop.
+// followSize sends the terminal's size after each change, until stop is called.
 func (p *pump) followSize() (stop func()) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, unix.SIGWINCH)
@@ -103,13 +102,13 @@ func (p *pump) run() {
 			continue
 		}
 		if p.isTerm && errors.Is(err, unix.EIO) {
-			continue // sent to the background between the check and the read
+			continue // scrun went to the background between the check and the read
 		}
 		if err != nil {
 			p.failed(&os.PathError{Op: "read", Path: p.file.Name(), Err: err})
 		}
 		if err != nil || n == 0 {
-			_ = p.send(&scorev1.Stdin{Eof: true}) // a reader that is gone needs no end
+			_ = p.send(&scorev1.Stdin{Eof: true}) // without a receiver no end is needed
 			return
 		}
 		if err := p.pass(buffer[:n]); err != nil {
@@ -118,7 +117,7 @@ func (p *pump) run() {
 	}
 }
 
-// pass sends data without the escapes of a terminal.
+// pass sends what was read, without a terminal's escape sequences.
 func (p *pump) pass(data []byte) error {
 	if p.escaped == nil {
 		return p.send(&scorev1.Stdin{Data: data})
@@ -133,9 +132,9 @@ func (p *pump) pass(data []byte) error {
 	return p.send(&scorev1.Stdin{Data: input})
 }
 
-// ready waits until there is something to read or to send, and returns false after Stop. A process
-// in the background must not read the terminal, so ready waits for the foreground, and checks
-// regularly whether the process has lost it.
+// ready waits until there is something to read or to send; false means Stop. A process in the
+// background must not read the terminal, so it waits for the foreground. While it waits for input,
+// it checks whether it is still in the foreground.
 func (p *pump) ready() bool {
 	limit := -1
 	if p.isTerm {
@@ -156,8 +155,8 @@ func (p *pump) ready() bool {
 	}
 }
 
-// wait polls for interrupt and, unless nil, for the file to be readable, at most
-// limit milliseconds (negative: forever).
+// wait polls for interrupt and, unless nil, for the file to be readable, at most limit milliseconds
+// (negative: for ever).
 func (p *pump) wait(file *os.File, limit int) (readable bool) {
 	fds := []unix.PollFd{{Fd: int32(p.wake), Events: unix.POLLIN}}
 	if file != nil {
@@ -167,19 +166,19 @@ func (p *pump) wait(file *os.File, limit int) (readable bool) {
 		return false // interrupted: check again
 	}
 	if fds[0].Revents != 0 {
-		_, _ = unix.Read(p.wake, make([]byte, 8)) // the next wait is another
+		_, _ = unix.Read(p.wake, make([]byte, 8)) // reset for the next wait
 	}
 	return file != nil && fds[1].Revents != 0
 }
 
 // inForeground reports whether this process group may read the terminal. A terminal that is not the
-// controlling one has no foreground, and can be read.
+// controlling one has no foreground group: it can be read.
 func (p *pump) inForeground() bool {
 	group, err := unix.IoctlGetInt(int(p.file.Fd()), unix.TIOCGPGRP)
 	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()
 }
 
-// inputFile opens the file of -i; nil means that the ranks get no input from here.
+// inputFile opens the file of -i.
 func inputFile(path string) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -192,7 +191,7 @@ func inputFile(path string) (*os.File, error) {
 	return file, nil
 }
 
-// isNull reports whether a file is /dev/null, which has no input.
+// isNull reports whether a file is /dev/null, which has no input to forward.
 func isNull(file *os.File) bool {
 	var info unix.Stat_t
 	err := unix.Fstat(int(file.Fd()), &info)

@@ -161,7 +161,7 @@ func TestFullDisk(t *testing.T) {
 func TestFullDiskForTheNumber(t *testing.T) {
 	socket := clienttest.Serve(t, clienttest.Daemon{Submit: accept})
 	failsOnFullDisk(t, scrun(t, socket, "-d", "prog"),
-		"scrun: job 7 was submitted, and its number cannot be written: write /dev/stdout: no space left on device\n")
+		"scrun: job 7 was submitted, but its number cannot be written: write /dev/stdout: no space left on device\n")
 }
 
 func TestFullDiskForTheVersion(t *testing.T) {

@@ -12,12 +12,12 @@ import (
 	"connectrpc.com/connect"
 )
 
-// stuckTime is how long the output of an ended job may stand still before a pending signal ends
+// stuckTime is how long a write of an ended job's output may block before a pending signal ends
 // scrun. A busy disk or terminal takes less for a piece.
 const stuckTime = 2 * time.Second
 
-// showing counts the pieces of output twice, before and after each is written: an odd number that
-// stays is a write that waits.
+// showing counts each write of output twice, before and after: an odd count that does not change is
+// a blocked write.
 type showing struct{ count atomic.Uint64 }
 
 func (s *showing) during(write func() error) error {
@@ -26,23 +26,24 @@ func (s *showing) during(write func() error) error {
 	return write()
 }
 
-// stuckWatch watches the output after a signal that asked scrun to end. The ranks have got the
-// signal, and scrun waits for their last words; but a pipe or a FIFO may never take them.
+// stuckWatch watches the output after a signal that asked scrun to end. The ranks have received the
+// signal, and scrun waits for their last output; but a pipe may never accept it.
 type stuckWatch struct {
-	left  *leftBy // the signal; nil: none came
+	left  *leftBy // the signal; nil: none arrived
 	timer *time.Timer
 	seen  uint64
 }
 
-// begin starts to watch after such a signal; others it ignores.
+// begin starts the watch if the signal asks scrun to end.
 func (w *stuckWatch) begin(number syscall.Signal, now uint64) {
-	if slices.Contains(leaving, os.Signal(number)) {
+	if slices.Contains(endingSignals, os.Signal(number)) {
 		w.left = &leftBy{number}
 		w.check(now)
 	}
 }
 
-// check reports whether one write has waited since the last check, and schedules the next.
+// check reports whether the same write has been blocked since the last check, and schedules the
+// next check.
 func (w *stuckWatch) check(now uint64) bool {
 	stuck := now == w.seen && now%2 == 1
 	w.seen = now
@@ -50,7 +51,7 @@ func (w *stuckWatch) check(now uint64) bool {
 	return stuck
 }
 
-// leaveStuck leaves if the job has ended. One that goes on may still be handling the signal.
+// leaveStuck ends scrun if the job has ended. A running job may still be handling the signal.
 func (s *session) leaveStuck(left *leftBy) func(context.Context) answer {
 	return func(ctx context.Context) answer {
 		reply, err := s.orders.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))

@@ -20,7 +20,7 @@ const encodingVersion = 1
 // counts. A receiver may refuse more.
 const MaxEncoded = 1 + 2*binary.MaxVarintLen64 + Buckets*(2+binary.MaxVarintLen64)
 
-// ErrEncoding means that data is not an encoded histogram; UnmarshalBinary wraps it.
+// ErrEncoding means that the data is not an encoded histogram. UnmarshalBinary wraps it.
 var ErrEncoding = errors.New("not an encoded histogram")
 
 // AppendBinary appends the encoding to dst; it never fails. With room in dst
@@ -47,8 +47,9 @@ func (h *Histogram) AppendBinary(dst []byte) ([]byte, error) {
 // MarshalBinary returns the encoding; it never fails.
 func (h *Histogram) MarshalBinary() ([]byte, error) { return h.AppendBinary(nil) }
 
-// UnmarshalBinary decodes a histogram. It does not trust data: it accepts only histograms that can
-// result from Record and Merge, in their only encoding. After an error h is empty.
+// UnmarshalBinary sets the histogram from its encoding. data may come from anyone: it is accepted
+// only if recording and merging can have led to it, and each histogram has exactly one encoding.
+// After an error h is empty.
 func (h *Histogram) UnmarshalBinary(data []byte) error {
 	h.Reset()
 	if err := h.decode(data); err != nil {
@@ -58,7 +59,7 @@ func (h *Histogram) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// decode reads into an empty histogram.
+// decode reads an encoding into an empty histogram.
 func (h *Histogram) decode(data []byte) error {
 	if len(data) == 0 || data[0] != encodingVersion {
 		return errors.New("unknown version")
@@ -84,8 +85,8 @@ func (h *Histogram) decode(data []byte) error {
 	return h.plausible(last)
 }
 
-// plausible checks sum and maximum against the buckets; last is the highest bucket in use, which
-// must hold the maximum.
+// plausible checks sum and maximum against the buckets. last is the highest bucket in use, which
+// must contain the maximum.
 func (h *Histogram) plausible(last int) error {
 	if h.max < lowest(last) || h.max > highest(last) {
 		return errors.New("the maximum is not in the highest bucket")
@@ -110,14 +111,14 @@ func mulSaturating(a, b uint64) uint64 {
 	return low
 }
 
-// reader reads numbers from a slice; after a failure it returns 0.
+// reader reads numbers from a slice. After a failure it returns 0.
 type reader struct {
 	rest   []byte
 	failed bool
 }
 
-// number reads the next number. A longer form than needed is a failure, so that each histogram has
-// one encoding.
+// number reads the next number. A form longer than necessary is a failure, so that no two encodings
+// mean the same.
 func (r *reader) number() uint64 {
 	v, n := binary.Uvarint(r.rest)
 	if r.failed || n <= 0 || n > 1 && r.rest[n-1] == 0 {

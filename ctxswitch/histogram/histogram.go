@@ -13,15 +13,15 @@ const (
 	subBits    = 5
 	subBuckets = 1 << subBits
 
-	// maxBits bounds the durations that are distinguished: 2^36 ns are 69 s, more than any wait in
-	// a switch may last.
+	// maxBits bounds the durations that are told apart: 2^36 ns are 69 s, more
+	// than any wait in a switch may last.
 	maxBits = 36
 
 	// Buckets is the size of a histogram: durations below 32 ns have a bucket
 	// each, every octave above has 32.
 	Buckets = subBuckets * (maxBits - subBits + 1)
 
-	// MaxDuration is the longest distinguished duration. Longer ones count as MaxDuration.
+	// MaxDuration is the longest duration that is distinguished. Longer ones count as MaxDuration.
 	MaxDuration = time.Duration(1<<maxBits - 1)
 )
 
@@ -30,7 +30,7 @@ const (
 type Histogram struct {
 	counts [Buckets]uint64
 	count  uint64 // of all buckets
-	sum    uint64 // of all durations, in nanoseconds; stays at the largest value
+	sum    uint64 // of all durations, in nanoseconds; stays at the largest value there is
 	max    uint64 // the longest duration, in nanoseconds
 }
 
@@ -57,7 +57,7 @@ func (h *Histogram) Merge(other *Histogram) {
 // Reset empties the histogram.
 func (h *Histogram) Reset() { *h = Histogram{} }
 
-// Count returns the number of recorded durations.
+// Count returns how many durations have been recorded.
 func (h *Histogram) Count() uint64 { return h.count }
 
 // Sum returns the sum of the durations in nanoseconds. It stays at the largest value instead of
@@ -67,8 +67,8 @@ func (h *Histogram) Sum() uint64 { return h.sum }
 // Max returns the longest duration, exactly; 0 if there is none.
 func (h *Histogram) Max() time.Duration { return time.Duration(h.max) }
 
-// Quantile returns the duration at or below which the share q of all lies (0.5: the median), to 1.6
-// percent. q is clamped to 0 to 1. An empty histogram returns 0.
+// Quantile returns the duration at or below which the share q of all durations lies (0.5: the
+// median), to 1.6 percent. q is limited to 0 to 1. An empty histogram returns 0.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.count == 0 {
 		return 0
@@ -121,10 +121,10 @@ func highest(bucket int) uint64 {
 	return lowest(bucket) + 1<<(bucket>>subBits-1) - 1
 }
 
-// middle returns the duration that represents a bucket.
+// middle returns the duration that represents all durations of a bucket.
 func middle(bucket int) uint64 { return (lowest(bucket) + highest(bucket)) / 2 }
 
-// addSaturating adds, and stays at the largest value instead of overflowing.
+// addSaturating adds, and returns the largest value instead of overflowing.
 func addSaturating(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
 	if carry != 0 {

@@ -1,13 +1,14 @@
-// Package quantile estimates a quantile of durations by stochastic approximation (Robbins and
-// Monro, 1951). It does not need the durations, only whether each was longer than the estimate.
+// Package quantile estimates a quantile of durations that need not be known: for each duration it
+// needs only whether that was longer than the estimate. It is a stochastic approximation (Robbins
+// and Monro, 1951).
 package quantile
 
 import "time"
 
-// Rule determines which quantile is estimated, how fast, and within which bounds.
+// Rule defines the quantile, the step of the estimate and its bounds.
 type Rule struct {
 	Step     time.Duration // by which the estimate falls after a duration that was not longer
-	Odds     int           // shorter durations for each longer one
+	Odds     int           // how many of those there are for each that is longer
 	Min, Max time.Duration
 }
 

@@ -25,7 +25,7 @@ var (
 type cluster struct {
 	ctx     context.Context //nolint:containedctx // the demonstration's
 	dir     string
-	socket  string // of the server that is asked
+	socket  string // of the server that commands ask
 	address map[string]string
 	servers map[string]*process
 	agents  map[string]*process
@@ -48,7 +48,7 @@ func (p *process) kill() {
 
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
-// ask has later commands ask another server than the one named.
+// ask makes later commands ask a server other than the named one.
 func (c *cluster) ask(not string) {
 	for _, name := range serverNames {
 		if name != not {
@@ -70,7 +70,7 @@ func (c *cluster) start() error {
 	return c.startAgents()
 }
 
-// initialize chooses the servers' addresses, and makes the certificates of the first.
+// initialize chooses the servers' addresses, and creates the first server's certificates.
 func (c *cluster) initialize() error {
 	for _, name := range serverNames {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -99,7 +99,7 @@ func (c *cluster) initialize() error {
 	return err
 }
 
-// startServer starts a server, and waits until it has a vote.
+// startServer starts a server, and waits until it is a voter.
 func (c *cluster) startServer(name string, first bool) (err error) {
 	token := ""
 	if first {
@@ -195,7 +195,7 @@ func (c *cluster) stop() error {
 
 func (c *cluster) environment() []string { return append(os.Environ(), "SCORE_SOCKET="+c.socket) }
 
-// scored runs a command of the user's and gives its output.
+// scored runs a scored command as a user does and returns its output.
 func (c *cluster) scored(arguments ...string) (string, error) {
 	var failure strings.Builder
 	command := exec.CommandContext(c.ctx, "bin/scored", arguments...)
@@ -207,7 +207,7 @@ func (c *cluster) scored(arguments ...string) (string, error) {
 	return string(out), nil
 }
 
-// leader is the name of the server that leads.
+// leader returns the name of the leading server.
 func (c *cluster) leader() (string, error) {
 	out, err := c.scored("server", "list")
 	if err != nil {
@@ -221,7 +221,7 @@ func (c *cluster) leader() (string, error) {
 	return "", errors.New("no server leads")
 }
 
-// await waits until is holds.
+// await waits until the condition is holds.
 func (c *cluster) await(what string, is func() bool) error {
 	limit := time.After(patience)
 	for !is() {
@@ -243,7 +243,7 @@ type job struct {
 	shown    chan struct{}
 }
 
-// scrun starts one; it is attached by way of a server that stays.
+// scrun starts an attached scrun, by a server that is not killed.
 func (c *cluster) scrun(name string, arguments ...string) (*job, error) {
 	say("$ scrun -J %s %s &", name, strings.Join(arguments[:len(arguments)-3], " "))
 	j := &job{name: name, command: exec.CommandContext(c.ctx, "bin/scrun", append([]string{"-J", name}, arguments...)...), shown: make(chan struct{})}
@@ -268,7 +268,7 @@ func (j *job) show(from io.ReadCloser) {
 	}
 }
 
-// wait waits until scrun has ended well.
+// wait waits until scrun has ended with exit code 0.
 func (j *job) wait() error {
 	<-j.shown
 	if err := j.command.Wait(); err != nil {
@@ -280,7 +280,7 @@ func (j *job) wait() error {
 
 func (c *cluster) jobState(j *job) string { return c.jobField(j.name, 3) }
 
-// jobField is a field of the line that lists the job of a name; "": there is none.
+// jobField returns a field of the list's line for the named job, "" if there is no such job.
 func (c *cluster) jobField(name string, field int) string {
 	out, err := c.scored("job", "list")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// steadySteps make the first job outlast all that is killed.
+	// steadySteps make the first job outlast all failures.
 	steadySteps = 60
-	// againSteps make the second one short enough to be run twice.
+	// againSteps make the second job short enough to run twice.
 	againSteps = 10
 	// patience bounds every wait of the demonstration.
 	patience = 60 * time.Second
-	// look is how often it looks.
+	// look is the interval between two checks.
 	look = 50 * time.Millisecond
 )
 
@@ -85,7 +85,7 @@ func program(steps int) string {
 	return fmt.Sprintf("for i in $(seq %d); do echo rank $SCORE_RANK step $i; sleep 0.5; done", steps)
 }
 
-// loseLeader kills the server that leads and says how long nobody could ask anything.
+// loseLeader kills the leading server and prints how long the cluster did not answer.
 func (c *cluster) loseLeader() error {
 	leader, err := c.leader()
 	if err != nil {

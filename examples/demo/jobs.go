@@ -16,7 +16,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// result is how one program fared.
+// result is the result of one program.
 type result struct {
 	name    string
 	elapsed time.Duration
@@ -40,7 +40,7 @@ func (c *cluster) runJobs(ctx context.Context, p program, names []string) ([]res
 	})
 }
 
-// newestJob finds the finished job of a name.
+// newestJob returns the latest finished job with the name.
 func (c *cluster) newestJob(ctx context.Context, name string) (*scorev1.Job, error) {
 	var newest *scorev1.Job
 	for j, err := range c.ListJobs(ctx, &scorev1.ListJobsRequest{All: true}) {

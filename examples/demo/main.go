@@ -95,7 +95,7 @@ func (p program) args(name string) []string {
 	return []string{p.path, fmt.Sprint(grainMicros), fmt.Sprint(soloSteps), name}
 }
 
-// ways are how the programs fared: one alone and both at the same time.
+// ways are the results of the programs: one alone and both at the same time.
 type ways struct{ alone, gang, channelsAlone, channels, plain []result }
 
 // compare runs all ways and prints the table.

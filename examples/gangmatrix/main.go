@@ -19,7 +19,7 @@ const (
 	sliceLength = 10 * time.Millisecond
 )
 
-// job is what a user submits in the picture.
+// job is a job in the picture.
 type job struct {
 	user         string
 	tasks, nodes int

@@ -13,14 +13,14 @@ const (
 	// addressName is a file in the run directory with the agent's address. The other nodes of a job
 	// that is placed but not here yet look for it at this address.
 	addressName = "address"
-	// addressHead begins the file, with the version of its format.
+	// addressHead begins the file; it has the version of the format.
 	addressHead = "score-agent-address 1 "
-	// maxAddress bounds the bytes that are read from it.
+	// maxAddress bounds the bytes that are read from the file.
 	maxAddress = 256
 )
 
-// FormerAddress returns the address of the last agent, if an agent that is configured to listen at
-// listen may use it. It is "" if there was no agent or the file is incomplete.
+// FormerAddress returns the address of the last agent, if an agent with the configured address
+// listen may use it. It returns "" if there was no agent or the file is incomplete.
 func FormerAddress(dir, listen string) string {
 	file, err := os.Open(filepath.Join(dir, addressName))
 	if err != nil {
@@ -32,8 +32,8 @@ func FormerAddress(dir, listen string) string {
 	return parseAddress(string(text[:n]), listen)
 }
 
-// parseAddress takes the address from the file's text, for an agent that is to listen at the same
-// host with any port.
+// parseAddress returns the address in the file's text, if an agent with the configured address
+// listen may use it: the host is the same, and the configured port is any.
 func parseAddress(text, listen string) string {
 	rest, ok := strings.CutPrefix(text, addressHead)
 	if !ok || !strings.HasSuffix(rest, "\n") {
@@ -47,7 +47,7 @@ func parseAddress(text, listen string) string {
 	return address.String()
 }
 
-// NoteAddress stores the address for the next agent, which otherwise listens elsewhere.
+// NoteAddress stores the address, so that the next agent listens at the same one.
 func NoteAddress(dir, address string) error {
 	path := filepath.Join(dir, addressName)
 	err := os.WriteFile(path+".new", []byte(addressHead+address+"\n"), 0o600)
@@ -60,5 +60,6 @@ func NoteAddress(dir, address string) error {
 	return nil
 }
 
-// ForgetAddress removes it when no job goes on for which another node could look here.
+// ForgetAddress removes the stored address. Call it when no job runs on, so that no other node
+// looks for the agent there.
 func ForgetAddress(dir string) { _ = os.Remove(filepath.Join(dir, addressName)) }

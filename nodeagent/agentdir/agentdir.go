@@ -1,4 +1,5 @@
-// Package agentdir holds an agent's run directory: its lock, and where the agent listened.
+// Package agentdir locks an agent's run directory, and stores there the address at which the agent
+// listens.
 package agentdir
 
 import (
@@ -12,15 +13,15 @@ import (
 )
 
 const (
-	// lockTimeout is how long the lock of a killed agent may last: a steward that it was starting
-	// holds a copy until its program runs.
+	// lockTimeout is how long the lock of a killed agent may last: a steward that the agent was
+	// starting holds a copy until its program runs.
 	lockTimeout = 2 * time.Second
 	// lockPause is the time between two tries.
 	lockPause = 10 * time.Millisecond
 )
 
-// Lock makes the agent's directory and locks it, so that a second agent
-// of the same name on this host finds it taken. The lock ends with the process.
+// Lock makes the agent's directory and locks it, so that a second agent with the same directory
+// fails. The lock ends with the process.
 func Lock(dir string) (unlock func(), err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the run directory: %w; name another one with run_dir", err)

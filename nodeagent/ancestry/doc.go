@@ -1,3 +1,3 @@
-// Package ancestry finds a process's ancestors in /proc. A daemon uses it to find out whether its
-// caller belongs to a job whose ranks it knows.
+// Package ancestry finds a process's ancestors in /proc. Daemons use it to find out whether a
+// caller belongs to a job.
 package ancestry

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxAncestors bounds the walk from a process to its rank: there are few shells, wrappers and
-// launchers in between.
+// maxAncestors bounds the walk from a process to its rank. Few shells, wrappers and launchers are
+// in between.
 const maxAncestors = 32
 
 // Process holds what /proc shows of a process.
@@ -27,8 +27,8 @@ func Read(pid int) (Process, error) {
 	return Process{PID: pid, Parent: stat.Parent, Start: stat.Start}, nil
 }
 
-// ChildOf finds the ancestor of pid, or pid itself, for whose parent isParent is true. It finds none
-// if the number of an ancestor was given to a younger process meanwhile.
+// ChildOf returns the first process with a parent for which isParent is true, among pid and its
+// ancestors. It finds none if an ancestor's number was given to a younger process meanwhile.
 func ChildOf(pid int, isParent func(pid int) bool) (child Process, ok bool) {
 	for range maxAncestors {
 		p, err := Read(pid)
@@ -46,7 +46,7 @@ func ChildOf(pid int, isParent func(pid int) bool) (child Process, ok bool) {
 	return Process{}, false
 }
 
-// SinceBoot is the time in the unit of Process.Start.
+// SinceBoot returns the present time in the unit of Process.Start.
 func SinceBoot() (uint64, error) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {

@@ -32,8 +32,8 @@ type Root struct {
 // former daemon has left. The error wraps ErrUnusable or ErrName.
 func OpenRoot(cluster, node string) (*Root, error) { return findRoot(cluster, node, makeDir) }
 
-// FindRoot is OpenRoot for a steward. It does not make the node's group, which the agent has made:
-// after the agent has gone and its groups were removed, they stay removed.
+// FindRoot is like OpenRoot, for a steward. It does not make the node's group, which the agent has
+// made: after the agent has gone and its groups were removed, they stay removed.
 func FindRoot(cluster, node string) (*Root, error) { return findRoot(cluster, node, mustBeDir) }
 
 func findRoot(cluster, node string, have func(dir string) error) (*Root, error) {
@@ -84,7 +84,7 @@ func (r *Root) enable(mount, controller string) bool {
 	return true
 }
 
-// Dir is the group's directory in the v2 tree.
+// Dir returns the group's directory in the v2 tree.
 func (r *Root) Dir() string { return r.dir }
 
 // Memory returns what enforces the memory limits of jobs on this node.

@@ -38,7 +38,7 @@ func newExchange(g *Group) *exchange {
 	return x
 }
 
-// add gives this node's piece.
+// add adds this node's piece.
 func (x *exchange) add(op fence.Op, data []byte) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

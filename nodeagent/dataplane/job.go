@@ -128,7 +128,7 @@ func (j *Job) Leave(linger time.Duration) {
 	j.leaveLocked(linger)
 }
 
-// overLocked is Over; the caller holds the plane's mu.
+// overLocked is like Over; the caller holds the plane's mu.
 func (j *Job) overLocked() {
 	select {
 	case <-j.over:
@@ -137,7 +137,7 @@ func (j *Job) overLocked() {
 	}
 }
 
-// leaveLocked is Leave; the caller holds the plane's mu.
+// leaveLocked is like Leave; the caller holds the plane's mu.
 func (j *Job) leaveLocked(linger time.Duration) {
 	select {
 	case <-j.left:

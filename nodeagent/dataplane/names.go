@@ -2,7 +2,7 @@ package dataplane
 
 import "fmt"
 
-// left is node.Config.Left.
+// left implements node.Config.Left.
 func (p *Plane) left(key uint64, index uint32) {
 	if p.options.Left == nil {
 		return
@@ -16,7 +16,7 @@ func (p *Plane) left(key uint64, index uint32) {
 	}
 }
 
-// unseen is node.Config.Unseen.
+// unseen implements node.Config.Unseen.
 func (p *Plane) unseen(key uint64, nodes []uint32) {
 	if p.options.Unseen == nil {
 		return

@@ -249,7 +249,7 @@ func (p *Plane) close() error {
 	return errors.Join(err, p.node.Close())
 }
 
-// log is node.Config.Log. A job's key is secret, so the line has its number instead.
+// log implements node.Config.Log. A job's key is secret, so the line has its number instead.
 func (p *Plane) log(event string, key uint64, rank uint32, err error) {
 	fields := []zap.Field{zap.String("event", event), zap.Uint32("rank", rank), zap.Error(err)}
 	p.mu.Lock()

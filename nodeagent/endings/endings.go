@@ -1,5 +1,5 @@
-// Package endings holds the jobs that a node is still ending after the leader has forgotten them. New
-// jobs wait for them, but not for ever.
+// Package endings lists the jobs that a node is still ending after the leader has forgotten them.
+// New jobs wait for the ends, but not for ever.
 package endings
 
 import (
@@ -14,25 +14,25 @@ import (
 )
 
 const (
-	// othersTimeout is how long a new job waits for processes to end that this node should no
-	// longer run, counted from when they were ended: longer than the agent and a steward take to
-	// end them by force, also on a busy machine. Processes that have not ended by then, for
-	// instance because a file system is dead, may never end.
+	// othersTimeout is how long a new job waits for processes that this node is ending, from the
+	// instant that they were told to end. It is longer than the agent and a steward take to end
+	// them by force, also on a busy machine. Processes that have not ended by then, for instance
+	// because a file system is dead, may never end.
 	othersTimeout = 10 * time.Second
-	// ownTimeout is how long a job waits for what is left of itself, from before it was put
-	// back into the queue: less than the leader gives it to become ready.
+	// ownTimeout is how long a requeued job waits for the processes of its former run: less than
+	// the leader gives it to become ready.
 	ownTimeout = 20 * time.Second
-	// maxLate bounds the jobs whose processes do not end, beyond which no new job begins: they may
-	// still have memory and processors.
+	// maxLate bounds the jobs whose processes do not end. With more, no new job begins, since the
+	// processes may still have memory and processors.
 	maxLate = 16
 )
 
-// ErrStuck refuses a job on a node where others do not end.
+// ErrStuck refuses a job on a node where the processes of ended jobs do not end.
 var ErrStuck = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
 
 // List holds the jobs that are being ended here: the leader has forgotten them, or no agent could
-// adopt them. No new job begins until they are over or their time has passed. A kill of one is
-// answered when it is over.
+// adopt them. No new job begins until they are over or their time has passed. A kill of such a job
+// is answered when the job is over.
 type List struct {
 	mu   sync.Mutex
 	jobs map[<-chan struct{}]ending // by what is closed when they are over
@@ -44,7 +44,7 @@ type ending struct {
 	since time.Time
 }
 
-// Add adds a job that is being ended; over is closed at its end.
+// Add adds a job that is being ended. over is closed at its end.
 func (l *List) Add(id uint64, over <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *List) Add(id uint64, over <-chan struct{}) {
 	l.jobs[over] = ending{id, time.Now()}
 }
 
-// all lists those that are not over.
+// all returns the jobs that are not over.
 func (l *List) all() map[<-chan struct{}]ending {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *List) all() map[<-chan struct{}]ending {
 	return maps.Clone(l.jobs)
 }
 
-// Of lists the endings of a job.
+// Of returns the channels that are closed when what is left of the job is over.
 func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	for over, of := range l.all() {
 		if of.id == id {
@@ -72,7 +72,7 @@ func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	return overs
 }
 
-// Await waits until a new job may begin: all jobs of the list are over, or have had their time.
+// Await waits until a new job may begin: all jobs of the list are over, or their time has passed.
 func (l *List) Await(ctx context.Context, id uint64) error {
 	begin, late := time.Now(), 0
 	for over, of := range l.all() {
@@ -96,7 +96,7 @@ func (l *List) Await(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Late lists the jobs whose processes should have ended.
+// Late returns the jobs whose processes have not ended in time.
 func (l *List) Late() (jobs []uint64) {
 	for _, of := range l.all() {
 		if time.Since(of.since) > othersTimeout {
@@ -107,7 +107,7 @@ func (l *List) Late() (jobs []uint64) {
 	return slices.Compact(jobs)
 }
 
-// Problem is a sentence about those jobs; empty: there are none.
+// Problem returns a sentence about the jobs that Late returns; empty if there are none.
 func (l *List) Problem() string {
 	jobs := l.Late()
 	if len(jobs) == 0 {

@@ -8,15 +8,15 @@ import (
 const (
 	// ProbeEvery is the time between two probes of a neighbour.
 	ProbeEvery = 500 * time.Millisecond
-	// SuspectAfter is how long a neighbour may be silent: four probes. With the time since its last
-	// answer, a loss is suspected within 2.5 s; an agent that stood still for a second is not
-	// suspected.
+	// SuspectAfter is how long a neighbour may be silent: four probes. A loss is thus suspected
+	// within 2.5 s, including the time to the next probe. An agent that stood still for a second is
+	// not suspected.
 	SuspectAfter = 2 * time.Second
 	// linkTolerance is the silence after which TIPC declares a link down, unless it is configured
 	// otherwise.
 	linkTolerance = 1500 * time.Millisecond
-	// maxLate is how late a Tick may be. If it is later, the watcher itself has not been running,
-	// and answers that it missed mean nothing.
+	// maxLate is how late a Tick may be. If it is later, this process itself was not running, and
+	// the answers that it missed mean nothing.
 	maxLate = 2 * ProbeEvery
 )
 
@@ -24,17 +24,17 @@ const (
 type How uint8
 
 const (
-	// Fine: it does answer.
+	// Fine means that it answers.
 	Fine How = iota
-	// Refused: its host is there, and no agent listens.
+	// Refused means that its host answers, but no agent listens.
 	Refused
-	// Hung: its host takes connections, and the agent does not answer.
+	// Hung means that its host accepts connections, but the agent does not answer.
 	Hung
-	// Unreachable: the host does not answer.
+	// Unreachable means that its host does not answer.
 	Unreachable
 )
 
-// Peer is a neighbour.
+// Peer is a neighbour to watch.
 type Peer struct {
 	Name    string
 	Address string // host:port
@@ -47,7 +47,7 @@ type Effect struct {
 	How   How
 }
 
-// watched is one neighbour.
+// watched is the state of one neighbour.
 type watched struct {
 	Peer
 	answered time.Time // of the last answer, or of the beginning
@@ -82,7 +82,7 @@ func (m *Machine) Watch(now time.Time, peers []Peer) {
 	}
 }
 
-// Answered takes the answer to a probe; the slice is valid until the next call.
+// Answered handles the answer to a probe. The slice is valid until the next call.
 func (m *Machine) Answered(now time.Time, peer string, probe uint64) []Effect {
 	m.effects = m.effects[:0]
 	w := m.find(peer, probe)
@@ -94,7 +94,7 @@ func (m *Machine) Answered(now time.Time, peer string, probe uint64) []Effect {
 	return m.effects
 }
 
-// Failed takes the failure of a probe.
+// Failed handles the failure of a probe.
 func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Effect {
 	m.effects = m.effects[:0]
 	if w := m.find(peer, probe); w != nil {
@@ -104,9 +104,9 @@ func (m *Machine) Failed(now time.Time, peer string, probe uint64, how How) []Ef
 	return m.effects
 }
 
-// Missed takes the report of another detector (TIPC) that a peer was silent for the link's
-// tolerance: the peer is probed at once, and suspected if it does not answer for the rest of
-// SuspectAfter.
+// Missed handles the report of another detector (TIPC) that a peer was silent for the link's
+// tolerance. The machine probes the peer at once, and suspects it if it does not answer within the
+// rest of SuspectAfter.
 func (m *Machine) Missed(now time.Time, peer string) {
 	for _, w := range m.peers {
 		if w.Name != peer || w.reported != Fine {
@@ -119,7 +119,7 @@ func (m *Machine) Missed(now time.Time, peer string) {
 	}
 }
 
-// Tick returns what is due; call it at Deadline.
+// Tick returns the effects that are due; call it at Deadline.
 func (m *Machine) Tick(now time.Time) []Effect {
 	m.effects = m.effects[:0]
 	if !m.ticked.IsZero() && now.Sub(m.ticked) > maxLate {
@@ -162,7 +162,7 @@ func (m *Machine) Suspects() []Effect {
 	return m.effects
 }
 
-// find returns a watched peer; nil if it is not watched, or the probe was never sent.
+// find returns a watched peer; nil if it is not watched or the probe was never sent.
 func (m *Machine) find(peer string, probe uint64) *watched {
 	for _, w := range m.peers {
 		if w.Name == peer && probe != 0 && probe <= w.probe {

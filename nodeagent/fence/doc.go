@@ -1,6 +1,6 @@
 // Package fence implements the collective exchange (all-gather) between the nodes of a job: every
-// node gives a piece of data, and every node gets the pieces of all. It serves the fences of
-// package pmi, and does not interpret the data.
+// node contributes a piece of data, and every node gets all pieces. It serves the fences of package
+// pmi, and does not interpret the data.
 //
 // A Collective is a machine without I/O: pieces and messages go in, messages to send and results
 // come out. It is for one goroutine at a time. There are a tree, a ring and Bruck's algorithm, and

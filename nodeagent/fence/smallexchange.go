@@ -51,7 +51,7 @@ func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	return f, nil
 }
 
-// Add gives this node's piece to an exchange.
+// Add adds this node's piece to an exchange.
 func (s *SmallExchange) Add(op Op, data []byte) []Effect {
 	s.effects = s.effects[:0]
 	switch {

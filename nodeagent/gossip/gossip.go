@@ -5,29 +5,30 @@ import (
 	"fmt"
 )
 
-// Kind says what has failed.
+// Kind is the kind of a failure.
 type Kind uint8
 
 const (
-	// PartLost: nothing of the job runs on a node any more, or the node cannot be reached.
+	// PartLost means that nothing of the job runs on a node any more, or the node cannot be
+	// reached.
 	PartLost Kind = 1
-	// RankFailed: a rank on a node ended, and its gang ends with it.
+	// RankFailed means that a rank on a node failed, and its gang ends with it.
 	RankFailed Kind = 2
-	// RankLost: a rank has failed, and the job goes on without it.
+	// RankLost means that a rank failed, and the job goes on without it.
 	RankLost Kind = 3
-	// RankReborn: a rank has failed, and was started again.
+	// RankReborn means that a rank failed and was started again.
 	RankReborn Kind = 4
 )
 
 const (
-	// MaxReason bounds the sentence that goes along, in bytes.
+	// MaxReason bounds the sentence of a failure, in bytes.
 	MaxReason = 1024
-	// MaxItems bounds the failures of one job that are known: each lost node, and the first ranks that
-	// failed. More change nothing.
+	// MaxItems bounds the failures that are remembered for one job: each lost node, and the first
+	// ranks that failed. Later ones change nothing.
 	MaxItems = 1 << 14
 )
 
-// ErrShape means that there is no such node.
+// ErrShape means that a job has no such node.
 var ErrShape = errors.New("a job has no such node")
 
 // Item is one failure.
@@ -38,7 +39,7 @@ type Item struct {
 	Reason string // a sentence
 	// Incarnation of RankReborn is how often the rank was started again.
 	Incarnation uint32
-	// Fences of RankLost is the number of fences that the rank's node has contributed to.
+	// Fences of RankLost is the number of fences to which the rank's node has contributed.
 	Fences uint64
 }
 
@@ -57,7 +58,7 @@ type Effect struct {
 	Item    Item
 }
 
-// Machine is one node of one job.
+// Machine is the gossip of one node of one job.
 type Machine struct {
 	nodes, self int
 	neighbours  []int
@@ -65,7 +66,7 @@ type Machine struct {
 	effects     []Effect
 }
 
-// New returns the machine of node self of a job of that many nodes. The error wraps ErrShape.
+// New returns the machine of node self, for a job of that many nodes. The error wraps ErrShape.
 func New(nodes, self int) (*Machine, error) {
 	if nodes < 1 || self < 0 || self >= nodes {
 		return nil, fmt.Errorf("%w: node %d of %d", ErrShape, self, nodes)
@@ -73,7 +74,7 @@ func New(nodes, self int) (*Machine, error) {
 	return &Machine{nodes: nodes, self: self, neighbours: neighbours(nodes, self), known: make(map[key]bool)}, nil
 }
 
-// neighbours are the nodes at distances of powers of two, both ways round.
+// neighbours returns the nodes at distances of powers of two, in both directions.
 func neighbours(nodes, self int) (list []int) {
 	seen := map[int]bool{self: true}
 	for stride := 1; stride < nodes; stride *= 2 {
@@ -87,11 +88,11 @@ func neighbours(nodes, self int) (list []int) {
 	return list
 }
 
-// Learn takes a failure that this node has found itself. The slice is valid until the next call.
+// Learn handles a failure that this node has found itself. The slice is valid until the next call.
 func (m *Machine) Learn(item Item) []Effect { return m.take(m.self, item) }
 
-// Receive takes a message of another node; it drops nonsense. The slice is valid
-// until the next call.
+// Receive handles a message from another node, and drops an invalid one. The slice is valid until
+// the next call.
 func (m *Machine) Receive(from int, item Item) []Effect {
 	if from < 0 || from >= m.nodes || len(item.Reason) > MaxReason {
 		return nil

@@ -1,4 +1,4 @@
-// Package hostinfo reads which CPUs and how much memory of its machine this process may use.
+// Package hostinfo finds out which CPUs and how much memory of the machine this process may use.
 package hostinfo
 
 import (
@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// AllowedCPUs lists the CPUs that this process may run on.
+// AllowedCPUs returns the CPUs on which this process may run.
 func AllowedCPUs() ([]int, error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -29,8 +29,8 @@ func AllowedCPUs() ([]int, error) {
 	return cpus, nil
 }
 
-// Memory returns how much memory this process and its children can have:
-// that of the machine, or less where a control group around it says so.
+// Memory returns how much memory this process and its children can have: the machine's memory, or
+// less if a control group around the process limits it.
 func Memory() (uint64, error) {
 	total, err := memTotal("/proc/meminfo")
 	if err != nil {
@@ -61,8 +61,8 @@ func memTotal(path string) (uint64, error) {
 	return 0, errors.New("reading the machine's memory: no MemTotal in " + path)
 }
 
-// groupMemory is the least limit among the control groups that a process with
-// the given /proc/self/cgroup is in, by either version of the interface.
+// groupMemory returns the least limit of the control groups in self, which is the text of a
+// /proc/self/cgroup. It knows both versions of control groups.
 func groupMemory(mount, self string) uint64 {
 	smallest := ^uint64(0)
 	lines := bufio.NewScanner(strings.NewReader(self))

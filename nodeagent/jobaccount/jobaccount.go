@@ -1,4 +1,5 @@
-// Package jobaccount records what a job has used on a node, and the instants of its start there.
+// Package jobaccount records the resources that a job has used on a node, and the instants of its
+// start there.
 package jobaccount
 
 import (
@@ -7,7 +8,7 @@ import (
 	"sync"
 )
 
-// Account is one job's.
+// Account is the account of one job.
 type Account struct {
 	clusterTime func(local int64) int64
 	countKeys   func(plain, packed uint64)
@@ -24,7 +25,7 @@ func New(clusterTime func(local int64) int64, countKeys func(plain, packed uint6
 	return &Account{clusterTime: clusterTime, countKeys: countKeys, usage: &scorev1.Usage{}, start: &scorev1.NodeStart{}}
 }
 
-// Ordered records when the order to prepare came.
+// Ordered records when the leader's order to prepare the job came.
 func (a *Account) Ordered(now int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -45,7 +46,7 @@ func (a *Account) Start() *scorev1.NodeStart {
 	return a.start
 }
 
-// SetUsage records what the job has used; nil means nothing. The caller of Usage may change it.
+// SetUsage records what the job has used. A nil usage changes nothing.
 func (a *Account) SetUsage(usage *scorev1.Usage) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -54,14 +55,14 @@ func (a *Account) SetUsage(usage *scorev1.Usage) {
 	}
 }
 
-// Usage returns what SetUsage recorded last.
+// Usage returns what SetUsage recorded last. The caller may change it.
 func (a *Account) Usage() *scorev1.Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.usage
 }
 
-// CountFences records what the ranks here have given to fences so far.
+// CountFences records how much data the ranks here have given to fences so far.
 func (a *Account) CountFences(m *scorev1.Fences) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -79,40 +80,39 @@ func (a *Account) Fences() *scorev1.Fences {
 	return a.fences
 }
 
-// Started takes what the steward knows of the job's start, by the machine's clock, and returns all
-// that is known of it, by the cluster's clock. Known instants stay as they are, since the estimate
-// of the cluster's clock moves.
-func (a *Account) Started(told *scorev1.NodeStart) *scorev1.NodeStart {
+// Started adds the instants that the steward knows, by the machine's clock, and returns all known
+// instants by the cluster's clock. It keeps instants that are already known, since the estimate of
+// the cluster's clock moves.
+func (a *Account) Started(reported *scorev1.NodeStart) *scorev1.NodeStart {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.start
-	// The uplink may still be reading the message that was sent, so this is a new one.
+	// The uplink may still read the last message, so make a new one.
 	a.start = &scorev1.NodeStart{
 		OrderedNanos: known.GetOrderedNanos(), StagedNanos: known.GetStagedNanos(),
-		ReadyNanos:     a.instant(known.GetReadyNanos(), told.GetReadyNanos()),
-		ForkedNanos:    a.instant(known.GetForkedNanos(), told.GetForkedNanos()),
-		InitNanos:      a.instant(known.GetInitNanos(), told.GetInitNanos()),
-		ExchangedNanos: a.instant(known.GetExchangedNanos(), told.GetExchangedNanos()),
-		FenceNanos:     a.instant(known.GetFenceNanos(), told.GetFenceNanos()),
-		Contacts:       max(known.GetContacts(), told.GetContacts()),
+		ReadyNanos:     a.instant(known.GetReadyNanos(), reported.GetReadyNanos()),
+		ForkedNanos:    a.instant(known.GetForkedNanos(), reported.GetForkedNanos()),
+		InitNanos:      a.instant(known.GetInitNanos(), reported.GetInitNanos()),
+		ExchangedNanos: a.instant(known.GetExchangedNanos(), reported.GetExchangedNanos()),
+		FenceNanos:     a.instant(known.GetFenceNanos(), reported.GetFenceNanos()),
+		Contacts:       max(known.GetContacts(), reported.GetContacts()),
 	}
 	return a.start
 }
 
-// instant returns known, or else the instant told by the machine's clock.
-func (a *Account) instant(known, told int64) int64 {
-	if known != 0 || told == 0 {
+// instant returns known or, if that is 0, the instant reported, which is by the machine's clock.
+func (a *Account) instant(known, reported int64) int64 {
+	if known != 0 || reported == 0 {
 		return known
 	}
-	return a.clusterTime(told)
+	return a.clusterTime(reported)
 }
 
-// maxResident bounds the processes of a job that one report reads: each takes some ten microseconds
-// of the ranks' time.
+// maxResident bounds the processes of a job that one report reads: each costs the ranks some ten
+// microseconds.
 const maxResident = 64
 
-// Largest returns the largest resident memory that one of the processes has had, in bytes. Ended
-// processes do not count.
+// Largest returns the largest resident memory that one of the living processes has had, in bytes.
 func Largest(pids []int) (largest uint64) {
 	for _, pid := range pids[:min(len(pids), maxResident)] {
 		largest = max(largest, launch.PeakResident(pid))

@@ -2,9 +2,11 @@ package jobdirs
 
 import (
 	"os"
+	"path/filepath"
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
+	"slices"
 
 	"go.uber.org/zap"
 )
@@ -35,19 +37,24 @@ func (d *Dirs) removeFiles(name string, uid uint32) {
 	if euid := os.Geteuid(); euid != 0 {
 		uid = uint32(euid)
 	}
-	if err := mpidirs.Remove(name, uid); err != nil {
+	if err := mpidirs.Remove(d.ctx, name, uid); err != nil {
 		d.options.Logger.Warn("files of a job could not be removed", zap.Error(err))
 	}
 }
 
-// SweepFiles removes the files that ended jobs of this agent, and of earlier agents in its run
-// directory, have left. The orphans' files stay.
+// SweepFiles removes, in the background, the files that ended jobs of this agent, and of earlier
+// agents in its run directory, have left. The orphans' files stay, and those of later jobs.
 func (d *Dirs) SweepFiles(orphans []*stewardpool.Orphan) {
 	held := make(map[string]bool, len(orphans))
 	for _, o := range orphans {
 		held[d.filesIn(o)] = true
 	}
-	removed, err := mpidirs.Sweep(d.options.Prefix, func(name string) bool { return held[name] })
+	left := slices.DeleteFunc(mpidirs.Find(d.options.Prefix), func(path string) bool { return held[filepath.Base(path)] })
+	d.options.Go(func() { d.removeFound(left) })
+}
+
+func (d *Dirs) removeFound(paths []string) {
+	removed, err := mpidirs.RemoveFound(d.ctx, paths)
 	if err != nil {
 		d.options.Logger.Warn("files of ended jobs could not be removed", zap.Error(err))
 	}

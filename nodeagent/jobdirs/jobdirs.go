@@ -1,6 +1,7 @@
 package jobdirs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,9 @@ const (
 // errNotOwn means that something else is at the path of a directory.
 var errNotOwn = errors.New("it is not a directory of the agent's own")
 
+// errStopped means that something is left for the next agent.
+var errStopped = errors.New("the agent stops; the next one removes the rest")
+
 // Options are the options of New.
 type Options struct {
 	// JobsDir holds the directories of the jobs. Their users can fill its file system, so neither
@@ -42,16 +46,28 @@ type Options struct {
 	RunDir string
 	// Prefix is the prefix of the names of directories in public places (/dev/shm, /tmp).
 	Prefix string
+	// Go runs in the background what users can make last: Open is on the way to serving the node.
+	Go func(func())
 	// Note shows a sentence in the status of the node.
 	Note   func(string)
 	Logger *zap.Logger
 }
 
 // Dirs manages the directories of one agent's jobs.
-type Dirs struct{ options Options }
+type Dirs struct {
+	options Options
+	ctx     context.Context // of all that is removed
+	stop    context.CancelCauseFunc
+}
 
 // New returns the Dirs; it makes no directory.
-func New(options Options) *Dirs { return &Dirs{options} }
+func New(options Options) *Dirs {
+	ctx, stop := context.WithCancelCause(context.Background())
+	return &Dirs{options, ctx, stop}
+}
+
+// Stop ends all removing, so that the agent can stop however much users have left.
+func (d *Dirs) Stop() { d.stop(errStopped) }
 
 // RanksDir returns the directory of the ranks' socket.
 func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
@@ -74,8 +90,8 @@ func (d *Dirs) dirIn(order *scorev1.Prepare) string {
 	return ""
 }
 
-// Open makes the places for the jobs' directories and for the ranks' socket, and removes what ended
-// jobs of a former agent have left there.
+// Open makes the places for the jobs' directories and for the ranks' socket, and removes, in the
+// background, what ended jobs of a former agent have left there.
 func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	if err := makePlace(d.RanksDir()); err != nil {
 		return fmt.Errorf("the ranks' socket cannot be in %s: %w; name another run_dir", d.RanksDir(), err)
@@ -89,11 +105,16 @@ func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	for _, o := range orphans {
 		held[d.dirIn(o.Status.GetOrder().GetJob())] = true
 	}
+	var all []string
 	for _, place := range d.places() {
-		if err := d.sweepDirs(place, held); err != nil {
+		// Ranks of the jobs that go on look for the socket until this agent listens there.
+		left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == RanksSocket })
+		if err != nil {
 			return fmt.Errorf("looking for directories of former jobs: %w", err)
 		}
+		all = append(all, left...)
 	}
+	d.options.Go(func() { d.sweepDirs(all) })
 	return nil
 }
 
@@ -132,18 +153,14 @@ func makePlace(dir string) error {
 	return os.Chmod(dir, dirsMode) // the umask may have cleared bits
 }
 
-// sweepDirs removes the directories in a place, except those that are held, and the shared memory
-// of their jobs' ranks.
-func (d *Dirs) sweepDirs(place string, held map[string]bool) error {
-	// Ranks of the jobs that go on look for the socket until this agent listens there.
-	left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == RanksSocket })
+// sweepDirs removes directories, and the shared memory of their jobs' ranks.
+func (d *Dirs) sweepDirs(left []string) {
 	for _, owner := range ownersOf(left) {
 		d.removeSegments(owner)
 	}
 	for _, dir := range left {
 		d.removeDir(dir)
 	}
-	return err
 }
 
 // jobsIn lists the paths in a place, except those that are kept.
@@ -181,7 +198,7 @@ func Sweep(place string) {
 		_ = mpidirs.RemoveSegments(owner)
 	}
 	for _, dir := range left {
-		_ = removeOwned(dir)
+		_ = removeOwned(context.Background(), dir)
 	}
 }
 
@@ -213,13 +230,13 @@ func (d *Dirs) NoRoom(err error) error {
 
 // removeDir removes a directory in a place where only the agent makes and removes names.
 func (d *Dirs) removeDir(dir string) {
-	if err := removeOwned(dir); err != nil {
+	if err := removeOwned(d.ctx, dir); err != nil {
 		d.options.Logger.Warn("a job's directory could not be removed", zap.String("directory", dir), zap.Error(err))
 	}
 }
 
 // removeOwned removes a directory. It removes the contents with the rights of its owner alone.
-func removeOwned(dir string) error {
+func removeOwned(ctx context.Context, dir string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil // the agent died after it had removed it
@@ -237,7 +254,7 @@ func removeOwned(dir string) error {
 		return err
 	}
 	owner := &launch.User{UID: st.Uid, GID: st.Gid}
-	if err := launch.AsUser(owner, func() error { return userfs.Empty(open) }); err != nil {
+	if err := launch.AsUser(owner, func() error { return userfs.Empty(ctx, open) }); err != nil {
 		return err
 	}
 	return os.Remove(dir)

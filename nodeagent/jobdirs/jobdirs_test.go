@@ -32,7 +32,7 @@ func newDirs(t *testing.T) (d *Dirs, notes *[]string) {
 	run := filepath.Join(base, "run", "n1")
 	return New(Options{
 		JobsDir: filepath.Join(base, "stage", "n1.jobs"), RunDir: run, Prefix: mpidirs.Prefix("c", "n1", run),
-		Note: func(note string) { *notes = append(*notes, note) }, Logger: zap.NewNop(),
+		Note: func(note string) { *notes = append(*notes, note) }, Logger: zap.NewNop(), Go: func(f func()) { f() },
 	}), notes
 }
 
@@ -217,7 +217,7 @@ func TestOthersDirectoriesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := removeOwned(dir); err == nil || !strings.Contains(err.Error(), `removing "others"`) {
+	if err := removeOwned(t.Context(), dir); err == nil || !strings.Contains(err.Error(), `removing "others"`) {
 		t.Error(err)
 	}
 	if got := names(filepath.Dir(others)); !slices.Equal(got, []string{"others"}) {
@@ -246,6 +246,41 @@ func TestWhatAnOrphanOwns(t *testing.T) {
 		if got.dir != test.wantDir || got.files != test.wantFiles {
 			t.Errorf("%s: %q, %q", test.name, got.dir, got.files)
 		}
+	}
+}
+
+// TestRemovingWaitsForNobody: an agent serves its node before what users have left is removed, and
+// stops while much is left; the next one removes it.
+func TestRemovingWaitsForNobody(t *testing.T) {
+	d, _ := newDirs(t)
+	open(t, d)
+	var background []func()
+	later := func(f func()) { background = append(background, f) }
+	d.options.Go = later
+	left, name := leave(t, d.options.JobsDir, "1-left"), mpidirs.Name(d.options.Prefix, 1)
+	leave(t, filepath.Dir(mpidirs.Session(name)), name)
+	remains := func() []string { return slices.Concat(names(d.options.JobsDir), mpidirs.Find(d.options.Prefix)) }
+	want := []string{filepath.Base(left), mpidirs.Session(name)}
+	for range 2 {
+		open(t, d)
+		d.SweepFiles(nil)
+		d.Stop()
+		for _, f := range background {
+			if got := remains(); !slices.Equal(got, want) {
+				t.Errorf("left: %q, want %q", got, want)
+			}
+			f()
+		}
+		next := New(d.options)
+		d, background = next, nil
+	}
+	open(t, d)
+	d.SweepFiles(nil)
+	for _, f := range background {
+		f()
+	}
+	if got := remains(); got != nil {
+		t.Errorf("left at the end: %q", got)
 	}
 }
 

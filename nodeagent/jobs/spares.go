@@ -51,7 +51,7 @@ func (k *spareKeeper) dial(ctx context.Context) ([]client.Spare, error) {
 	return kept, nil
 }
 
-// keep is node.JobConfig.Keep.
+// keep implements node.JobConfig.Keep.
 func (k *spareKeeper) keep(s node.Spare) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()

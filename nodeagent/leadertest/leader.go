@@ -109,7 +109,7 @@ func (l *Leader) serve(t testing.TB) {
 	go func() { _ = l.server.Serve(l.listener) }() // until Stop
 }
 
-// URL is the base URL to give to an agent.
+// URL returns the base URL for agents.
 func (l *Leader) URL() string {
 	if l.options.Key != "" {
 		return "https://" + l.Address()
@@ -117,10 +117,10 @@ func (l *Leader) URL() string {
 	return "http://" + l.Address()
 }
 
-// Cluster is the name of the leader's cluster, another one for each leader.
+// Cluster returns the name of the leader's cluster, which differs for each leader.
 func (l *Leader) Cluster() string { return l.cluster }
 
-// Calls are the service of an agent, as the leader calls it by a key.
+// Calls returns the client with which the leader calls an agent, authenticated by a key.
 func (l *Leader) Calls(t testing.TB, key, address string) scorev1connect.PeerServiceClient {
 	t.Helper()
 	client := h2.NewClient(pkitest.FromKey(t, key, l.cluster, pki.Server, "leader"), pki.Agent)

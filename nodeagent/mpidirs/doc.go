@@ -10,5 +10,5 @@
 //	name := mpidirs.Name(prefix, 7) // by the agent; its order to the steward has the name
 //	err := os.Mkdir(mpidirs.Shared(name), 0o700)
 //	...
-//	err = mpidirs.Remove(name, uid)
+//	err = mpidirs.Remove(ctx, name, uid)
 package mpidirs

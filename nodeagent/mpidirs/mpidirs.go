@@ -1,6 +1,7 @@
 package mpidirs
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"score/nodeagent/launch"
 	"score/nodeagent/userfs"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -74,26 +76,28 @@ var errOwner = errors.New("it is not the job's user's")
 
 // Remove removes a job's directories with their contents, if they are the user's. Missing
 // directories are no error.
-func Remove(name string, uid uint32) error {
+func Remove(ctx context.Context, name string, uid uint32) error {
 	if !Valid(name) {
 		return nil
 	}
 	owned := func(owner uint32) bool { return owner == uid }
-	return errors.Join(remove(Shared(name), owned), remove(Session(name), owned))
+	return errors.Join(remove(ctx, Shared(name), owned), remove(ctx, Session(name), owned))
 }
 
-// Sweep removes the directories with a prefix except those that are kept, and returns their number.
-func Sweep(prefix string, keep func(name string) bool) (removed int, err error) {
+// Sweep removes the directories with a prefix, and returns their number.
+func Sweep(ctx context.Context, prefix string) (removed int, err error) {
+	return RemoveFound(ctx, Find(prefix))
+}
+
+// RemoveFound removes directories that Find has found, and returns their number.
+func RemoveFound(ctx context.Context, paths []string) (removed int, err error) {
 	// The job's user is not known any more. Only root can remove others' files; if a user has taken
 	// such a name, the files removed are the user's own.
 	euid := os.Geteuid()
 	owned := func(owner uint32) bool { return euid == 0 || int(owner) == euid }
 	var failed []error
-	for _, path := range Find(prefix) {
-		if keep(filepath.Base(path)) {
-			continue
-		}
-		if err := remove(path, owned); err != nil {
+	for _, path := range paths {
+		if err := remove(ctx, path, owned); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -105,22 +109,35 @@ func Sweep(prefix string, keep func(name string) bool) (removed int, err error) 
 // Find lists the paths of the directories with a prefix.
 func Find(prefix string) (paths []string) {
 	for _, place := range []string{sharedPlace, sessionPlace} {
-		entries, err := os.ReadDir(place)
-		if err != nil {
-			continue // the host has no such directory
-		}
-		for _, e := range entries {
-			if Job(prefix, e.Name()) != 0 {
-				paths = append(paths, filepath.Join(place, e.Name()))
-			}
-		}
+		paths = append(paths, findIn(place, prefix)...)
 	}
 	return paths
 }
 
+// findIn returns the paths in one place. It keeps no other names: users may make millions of them.
+func findIn(place, prefix string) (paths []string) {
+	dir, err := os.Open(place)
+	if err != nil {
+		return nil // the host has no such place
+	}
+	defer dir.Close()
+	for {
+		names, err := dir.Readdirnames(nameBatch)
+		for _, name := range names {
+			if Job(prefix, name) != 0 {
+				paths = append(paths, filepath.Join(place, name))
+			}
+		}
+		if err != nil {
+			slices.Sort(paths)
+			return paths
+		}
+	}
+}
+
 // remove removes a directory with the rights of its owner alone. Only its owner can replace it
 // meanwhile, since its place is sticky.
-func remove(path string, owned func(uid uint32) bool) error {
+func remove(ctx context.Context, path string, owned func(uid uint32) bool) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -133,7 +150,7 @@ func remove(path string, owned func(uid uint32) bool) error {
 		return fmt.Errorf("removing a job's directory %s: %w", path, errOwner)
 	}
 	owner := &launch.User{UID: stat.Uid, GID: stat.Gid}
-	if err := launch.AsUser(owner, func() error { return userfs.RemoveAll(path) }); err != nil {
+	if err := launch.AsUser(owner, func() error { return userfs.RemoveAll(ctx, path) }); err != nil {
 		return fmt.Errorf("removing a job's directory %s: %w", path, err)
 	}
 	return nil

@@ -1,10 +1,12 @@
 package mpidirs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -80,17 +82,17 @@ func FuzzValid(f *testing.F) {
 func TestRemove(t *testing.T) {
 	prefix := own(t)
 	name := Name(prefix, 7)
-	if err := Remove(name, uint32(os.Geteuid())); err != nil {
+	if err := Remove(t.Context(), name, uint32(os.Geteuid())); err != nil {
 		t.Errorf("nothing there: %v", err)
 	}
 	fill(t, name)
-	if err := Remove(name, uint32(os.Geteuid())+1); !errors.Is(err, errOwner) {
+	if err := Remove(t.Context(), name, uint32(os.Geteuid())+1); !errors.Is(err, errOwner) {
 		t.Errorf("another's: %v", err)
 	}
 	if !exists(Shared(name)) || !exists(Session(name)) {
 		t.Error("another's is gone")
 	}
-	if err := Remove(name, uint32(os.Geteuid())); err != nil || len(Find(prefix)) > 0 {
+	if err := Remove(t.Context(), name, uint32(os.Geteuid())); err != nil || len(Find(prefix)) > 0 {
 		t.Errorf("%v; left: %v", err, Find(prefix))
 	}
 }
@@ -112,7 +114,7 @@ func TestLinksAreNotFollowed(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(Session(name), "link")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Sweep(prefix, func(string) bool { return false }); !errors.Is(err, errOwner) {
+	if _, err := Sweep(t.Context(), prefix); !errors.Is(err, errOwner) {
 		t.Errorf("a link for a directory: %v", err)
 	}
 	if !exists(kept) || exists(Session(name)) {
@@ -128,9 +130,10 @@ func TestSweepTakesOnlyItsOwn(t *testing.T) {
 	for _, name := range []string{gone, living, foreign} {
 		fill(t, name)
 	}
-	t.Cleanup(func() { _ = Remove(foreign, uint32(os.Geteuid())) })
+	t.Cleanup(func() { _ = Remove(context.Background(), foreign, uint32(os.Geteuid())) })
 	const both = 2 // places
-	if n, err := Sweep(prefix, func(name string) bool { return name == living }); err != nil || n != both {
+	found := slices.DeleteFunc(Find(prefix), func(path string) bool { return filepath.Base(path) == living })
+	if n, err := RemoveFound(t.Context(), found); err != nil || n != both {
 		t.Errorf("removed %d: %v", n, err)
 	}
 	if exists(Shared(gone)) || exists(Session(gone)) || !exists(Shared(living)) || !exists(Session(living)) || !exists(Shared(foreign)) {

@@ -16,11 +16,16 @@ import (
 )
 
 const (
-	// maxSegments bounds the names that one call reads, since users can make any number.
-	maxSegments = 4096
+	// maxNames bounds the names that one call reads: any user may make millions of them in /dev/shm,
+	// and the ends of others' jobs wait for the call: some ten milliseconds for as many. A host usually
+	// has some hundred.
+	maxNames = 4096
 	// nameBatch is the number of names read at once.
 	nameBatch = 256
 )
+
+// errNames means that the rest of /dev/shm was not read.
+var errNames = fmt.Errorf("more than %d files are in %s; remove those that nobody needs", maxNames, sharedPlace)
 
 // segment matches the names of shared memory that MPI libraries make in /dev/shm itself: MPICH,
 // Open MPI's one-sided and vader components, and UCX. The maker of such a file has it open and then
@@ -33,14 +38,14 @@ var segment = regexp.MustCompile(
 // when their processes were killed. What a process of the user has open or mapped stays, and
 // so does what has another name: programs keep POSIX shared memory by its name alone.
 func RemoveSegments(user *launch.User) error {
-	left := segmentsOf(user.UID)
+	left, incomplete := segmentsOf(user.UID)
 	if len(left) == 0 {
-		return nil // the usual case, after one reading
+		return incomplete // nil in the usual case, after one reading
 	}
 	if err := dropUsed(left, user.UID); err != nil {
 		return err
 	}
-	return launch.AsUser(user, func() error {
+	return errors.Join(incomplete, launch.AsUser(user, func() error {
 		var failed []error
 		for name := range left {
 			if err := os.Remove(filepath.Join(sharedPlace, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -48,18 +53,19 @@ func RemoveSegments(user *launch.User) error {
 			}
 		}
 		return errors.Join(failed...)
-	})
+	}))
 }
 
-// segmentsOf returns the names of a user's segments.
-func segmentsOf(uid uint32) (found map[string]bool) {
+// segmentsOf returns the names of a user's segments among the first maxNames. The error reports that
+// there are more names.
+func segmentsOf(uid uint32) (found map[string]bool, incomplete error) {
 	dir, err := os.Open(sharedPlace)
 	if err != nil {
-		return nil // the host has no such place
+		return nil, incomplete // the host has no such place
 	}
 	defer dir.Close()
 	found = make(map[string]bool)
-	for len(found) < maxSegments {
+	for range maxNames / nameBatch {
 		names, err := dir.Readdirnames(nameBatch)
 		for _, name := range names {
 			if segment.MatchString(name) && isFileOf(int(dir.Fd()), name, uid) {
@@ -67,10 +73,10 @@ func segmentsOf(uid uint32) (found map[string]bool) {
 			}
 		}
 		if err != nil {
-			break // usually the end
+			return found, incomplete // usually the end
 		}
 	}
-	return found
+	return found, errNames
 }
 
 func isFileOf(dir int, name string, uid uint32) bool {

@@ -1,4 +1,6 @@
-// Package neighbours checks whether the neighbours that the leader named are alive.
+// Package neighbours probes the nodes that the leader named as this node's neighbours, and reports
+// to the leader those that do not answer. Package failuredetector decides when to probe and when to
+// report; this package does the I/O.
 package neighbours
 
 import (
@@ -15,18 +17,17 @@ import (
 	"go.uber.org/zap"
 )
 
-// dialTimeout bounds the connection that shows whether a neighbour's host is there.
+// dialTimeout bounds the test connection that shows whether a neighbour's host answers.
 const dialTimeout = 500 * time.Millisecond
 
-// Options say how a watcher reaches its neighbours and the leader.
+// Options are how a watcher reaches its neighbours and the leader.
 type Options struct {
 	Probe  func(ctx context.Context, node, address string) error
 	Send   func(*scorev1.AgentMessage)
 	Logger *zap.Logger
 }
 
-// Watcher probes the neighbours that the leader named, by package failuredetector, and reports those
-// that do not answer.
+// Watcher probes the neighbours that the leader named, and reports those that do not answer.
 type Watcher struct {
 	options Options
 	probes  sync.WaitGroup
@@ -37,7 +38,7 @@ type Watcher struct {
 	wake    chan struct{}   // one element: the machine has other neighbours
 }
 
-// New is a watcher without neighbours.
+// New returns a watcher without neighbours.
 func New(options Options) *Watcher {
 	return &Watcher{options: options, machine: failuredetector.New(), probing: make(map[string]bool), wake: make(chan struct{}, 1)}
 }
@@ -57,8 +58,8 @@ func (w *Watcher) Watch(order *scorev1.Watch) {
 	}
 }
 
-// Missed makes the watcher probe a neighbour at once that another detector reports as unreachable.
-// It does not wait.
+// Missed makes the watcher probe a neighbour at once, because another detector reports it as
+// unreachable. It does not wait.
 func (w *Watcher) Missed(node string) {
 	w.mu.Lock()
 	w.machine.Missed(time.Now(), node)
@@ -76,7 +77,7 @@ func (w *Watcher) ReportAgain() {
 	w.report(w.machine.Suspects())
 }
 
-// Run probes until ctx ends, and waits for what is under way.
+// Run probes until ctx ends, and then waits for the probes under way.
 func (w *Watcher) Run(ctx context.Context) {
 	defer w.probes.Wait()
 	timer := time.NewTimer(0)
@@ -154,7 +155,7 @@ func (w *Watcher) ask(ctx context.Context, peer failuredetector.Peer) failuredet
 	if err == nil {
 		return failuredetector.Fine
 	}
-	// There was no answer: is the host there, and does anybody listen?
+	// There was no answer. Find out whether the host is there and anybody listens.
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", peer.Address)
 	switch {

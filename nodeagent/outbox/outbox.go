@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// maxNotes bounds the sentences that wait for a leader.
+// maxNotes bounds the messages of Note that wait for a leader.
 const maxNotes = 16
 
 // Outbox is the outbox of one job.
@@ -21,7 +21,8 @@ type Outbox struct {
 	notes  []*scorev1.AgentMessage // the next stream gets them
 }
 
-// New sends by send, which does not wait; connected reports whether there is a stream to the leader.
+// New returns an empty outbox. It sends by send, which does not wait. connected reports whether
+// there is a stream to the leader.
 func New(send func(*scorev1.AgentMessage), connected func() bool) *Outbox {
 	return &Outbox{send: send, connected: connected}
 }
@@ -52,7 +53,7 @@ func (o *Outbox) Note(message *scorev1.AgentMessage) {
 	}
 }
 
-// Repeat sends again on a new stream what the old one may have lost.
+// Repeat sends on a new stream the messages that the old one may have lost.
 func (o *Outbox) Repeat() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,14 +66,15 @@ func (o *Outbox) Repeat() {
 	o.notes = nil
 }
 
-// Drop drops messages that the leader has answered.
+// Drop drops the kept messages that the leader has answered.
 func (o *Outbox) Drop(answered func(*scorev1.AgentMessage) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.kept = slices.DeleteFunc(o.kept, answered)
 }
 
-// Close drops everything; nothing is sent afterwards: the job's number may be another job's.
+// Close drops all messages. The outbox sends nothing afterwards, since the job's number may belong
+// to another job.
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

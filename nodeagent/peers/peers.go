@@ -21,27 +21,27 @@ import (
 )
 
 const (
-	// maxMessage bounds a message that is read; the largest is the data of a
-	// collective.
+	// maxMessage bounds a received message; the largest is the data of a collective.
 	maxMessage = fence.MaxBytes + 1<<20
-	// collectRetryTimeout is how long a step of a collective is sent before its
-	// receiver is taken for lost: its agent may be restarting, and the leader gives
-	// it 10 s for that before it ends the job.
+	// collectRetryTimeout is how long a step of a collective is sent again before its receiver
+	// counts as lost. The receiving agent may be restarting; the leader gives it 10 s for that
+	// before it ends the job.
 	collectRetryTimeout = 15 * time.Second
 	// collectPause is the time between two tries.
 	collectPause = 100 * time.Millisecond
-	// collectTimeout bounds one of them: the largest data on a slow network.
+	// collectTimeout bounds one try: the largest data on a slow network.
 	collectTimeout = 30 * time.Second
-	// fetchStall is the time without a byte after which a file is fetched from another node.
+	// fetchStall is the time without a byte after which the transfer of a file is given up, so that
+	// the caller can ask another node.
 	fetchStall = 5 * time.Second
 	// probeTimeout is how long a neighbour may take to answer a probe.
 	probeTimeout = time.Second
 )
 
-// Clients are the other agents, by address, over one connection each.
+// Clients calls the other agents, over one connection for each address.
 type Clients struct {
 	local bool // the cluster is on one host
-	// Expect allows calls of an address, if the node shows its own certificate there.
+	// Expect allows calls to an address if the node shows its own certificate there.
 	Expect  func(address, node string)
 	client  *http.Client
 	options []connect.ClientOption
@@ -50,8 +50,8 @@ type Clients struct {
 	clients map[string]scorev1connect.PeerServiceClient
 }
 
-// ClientOptions are those of every connection this agent makes. Messages are
-// small or incompressible, and compressing output would cost its ranks CPU.
+// ClientOptions returns the options of every client in this agent. Nothing is compressed: messages
+// are small or incompressible, and compressing output would take CPU time from the ranks.
 func ClientOptions() []connect.ClientOption {
 	return []connect.ClientOption{
 		connect.WithAcceptCompression("gzip", nil, nil),
@@ -59,7 +59,7 @@ func ClientOptions() []connect.ClientOption {
 	}
 }
 
-// HandlerOptions are those of every service this agent serves.
+// HandlerOptions returns the options of every service in this agent.
 func HandlerOptions() []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithCompression("gzip", nil, nil),
@@ -68,11 +68,11 @@ func HandlerOptions() []connect.HandlerOption {
 	}
 }
 
-// maxPeerClients bounds the table of clients; the connections below it are the
-// transport's, which drops idle ones. A full table is started again.
+// maxPeerClients bounds the table of clients. A full table is emptied. The connections belong to
+// the transport, which drops idle ones.
 const maxPeerClients = 4096
 
-// New returns the clients of the other agents; local: the cluster is on one host.
+// New returns clients without connections. local is set if the cluster is on one host.
 func New(credentials *pki.Credentials, local bool) *Clients {
 	return &Clients{
 		local:   local,
@@ -97,10 +97,11 @@ func (c *Clients) at(address string) scorev1connect.PeerServiceClient {
 	return client
 }
 
-// ErrForeign is wrapped by the refusal to call an address.
+// ErrForeign means that the address is on another host, in a cluster of one host.
 var ErrForeign = errors.New("a cluster without certificates is one host's")
 
-// MayCall refuses addresses of other hosts in a cluster of one. The error wraps ErrForeign.
+// MayCall refuses addresses on other hosts if the cluster is on one host. Its error wraps
+// ErrForeign.
 func (c *Clients) MayCall(address string) error {
 	if !c.local {
 		return nil
@@ -111,8 +112,8 @@ func (c *Clients) MayCall(address string) error {
 	return nil
 }
 
-// Collect delivers one step of a collective. Delivering it twice is harmless,
-// so it is tried again when nobody answered.
+// Collect delivers one step of a collective. It tries again while nobody answers, since delivering
+// a step twice is harmless.
 func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.CollectRequest) (err error) {
 	if err = c.MayCall(address); err != nil {
 		return err
@@ -130,7 +131,8 @@ func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.
 	return err
 }
 
-// unanswered reports whether no peer has answered: it was not there, or died meanwhile.
+// unanswered reports whether the call failed without an answer: the peer was not there, or died
+// meanwhile.
 func unanswered(err error) bool {
 	return !connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable
 }
@@ -142,7 +144,8 @@ func (c *Clients) collectOnce(ctx context.Context, address string, request *scor
 	return err
 }
 
-// Relay delivers a message between stewards, who repeat what does not arrive.
+// Relay delivers a message between stewards. It does not try again: stewards repeat messages that
+// do not arrive.
 func (c *Clients) Relay(ctx context.Context, address string, request *scorev1.RelayRequest) error {
 	if err := c.MayCall(address); err != nil {
 		return err
@@ -156,14 +159,14 @@ func (c *Clients) Relay(ctx context.Context, address string, request *scorev1.Re
 	return err
 }
 
-// Close closes connections that nobody uses.
+// Close closes idle connections.
 func (c *Clients) Close() { c.client.CloseIdleConnections() }
 
-// ErrNoPart is wrapped by the refusal of a message to a job that has no part here, and will have
-// none. An agent that starts again takes over its jobs before it answers anybody.
+// ErrNoPart means that the job has no part on the node and will not get one. It is final, since a
+// restarted agent adopts its jobs before it answers anybody.
 var ErrNoPart = errors.New("the job has no part on this node")
 
-// Gossip delivers one failure.
+// Gossip delivers a failure to another agent.
 func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error {
 	if err := c.MayCall(address); err != nil {
 		return err
@@ -172,8 +175,8 @@ func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.G
 	return err
 }
 
-// FetchStaged gets a file from another agent, from where the request says. It ends after fetchStall
-// without a byte.
+// FetchStaged reads a file from another agent, beginning at the request's offset. It fails after
+// fetchStall without a byte.
 func (c *Clients) FetchStaged(ctx context.Context, address string, request *scorev1.FetchStagedRequest, to io.Writer) error {
 	if err := c.MayCall(address); err != nil {
 		return err
@@ -196,7 +199,7 @@ func (c *Clients) FetchStaged(ctx context.Context, address string, request *scor
 	return stream.Err()
 }
 
-// Probe asks the agent at an address.
+// Probe asks the agent at an address whether it is the named node.
 func (c *Clients) Probe(ctx context.Context, name, address string) error {
 	if err := c.MayCall(address); err != nil {
 		return err

@@ -267,7 +267,7 @@ func (e *Engine) cardIf(outcome Outcome, of int) []KV {
 	return e.cardSeen(of, false)
 }
 
-// knownRemotely is known with the keys that other nodes may see.
+// knownRemotely is like known, but with the keys that other nodes may see.
 func (e *Engine) knownRemotely(of int, key string) Outcome {
 	c := e.store.cards[int32(of)]
 	_, has := e.store.visible(int32(of), key, false)

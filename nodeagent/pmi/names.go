@@ -136,7 +136,7 @@ func (e *Engine) forgetPending(id uint64, w waiter) {
 	e.pendingBytes -= w.bytes
 }
 
-// AskName is Name for an operation with options.
+// AskName is like Name, for an operation with options.
 func (e *Engine) AskName(rank int, tag Tag, op NameOp) error {
 	switch {
 	case op.Service == "":

@@ -1,22 +1,23 @@
-// Package quiescence decides whether all ranks of a job on a node sleep until a message comes, with
-// none on its way, for so long that it is worth giving the job's turn away. It is a machine without
-// I/O: samples go in, changes come out.
+// Package quiescence decides whether a job is idle on a node: all ranks have slept until a message
+// comes, with none on its way, for so long that the job's turn can go to another job. It is a
+// machine without I/O: its input is samples of the job's state; its output is whether the job
+// sleeps.
 package quiescence
 
 import "time"
 
 const (
-	// After is how long, of the time that the gang is on, all ranks must have slept: some switches
-	// of the longest usual slice, and far above the pauses of a program that exchanges messages.
+	// After is how long all ranks must have slept, in time that the gang was on: a few of the
+	// longest usual slices, and far more than the pauses of a program that exchanges messages.
 	After = 200 * time.Millisecond
-	// Window is the period over which the CPU time of sleeping ranks is bounded. They wake, poll
-	// and sleep again once a second: in a shorter window the polls of ranks that began to wait
-	// together would coincide.
+	// Window is the period over which the CPU time of sleeping ranks is bounded. Sleeping ranks
+	// wake, poll and sleep again once a second. In a shorter window, the polls of ranks that began
+	// to wait together would coincide.
 	Window = time.Second
-	// PollTime is the CPU time that such polls may take in a window, for each rank and for the rest
-	// of the job. A poll takes 0.1 ms in C, and 2 ms in Go, whose runtime then wakes a thread of
-	// its own. A C program of libfabric, which polls ten times a second, takes 7 ms on a busy
-	// machine. A rank that computes beside a waiting thread exceeds it within some ten
+	// PollTime is the CPU time that these polls may take in a window, for each rank and for the
+	// rest of the job. A poll takes 0.1 ms in C, and 2 ms in Go, since Go's runtime then wakes a
+	// thread of its own. A C program with libfabric polls ten times a second and takes 7 ms on a
+	// busy machine. A rank that computes beside a waiting thread exceeds PollTime within some ten
 	// milliseconds.
 	PollTime = 10 * time.Millisecond
 )
@@ -34,10 +35,10 @@ type Sample struct {
 	Mark uint64
 }
 
-// quiet reports whether nothing happens in the sample itself.
+// quiet reports whether all ranks sleep and no message is on its way.
 func (s *Sample) quiet() bool { return s.Ranks > 0 && s.Asleep == s.Ranks && s.Pending == 0 }
 
-// Watch is the state of one job. The zero value is that of a job that is awake.
+// Watch is the state of one job. The zero value is a job that is awake.
 type Watch struct {
 	first  Sample // the first sample since which nothing has happened
 	window Sample // the first sample of the present window
@@ -49,7 +50,7 @@ type Watch struct {
 // Asleep reports whether the job sleeps.
 func (w *Watch) Asleep() bool { return w.asleep }
 
-// Epoch returns a number that changes whenever anything has happened.
+// Epoch returns a number that changes whenever anything has happened in the job.
 func (w *Watch) Epoch() uint64 { return w.epoch }
 
 // Update takes a sample, and reports whether Asleep has changed.
@@ -71,7 +72,7 @@ func (w *Watch) Update(s Sample) (changed bool) {
 	return true
 }
 
-// continues reports whether nothing has happened since the first sample.
+// continues reports whether nothing has happened from the first sample to s.
 func (w *Watch) continues(s *Sample) bool {
 	return w.still && s.quiet() && s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
 		s.CPU-w.window.CPU <= PollTime*time.Duration(s.Ranks+1)

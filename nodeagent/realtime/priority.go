@@ -38,7 +38,8 @@ var (
 // it (SCHED_RESET_ON_FORK), nor do threads that Go starts.
 func SetFIFO(priority int) error { return SetThreadFIFO(0, priority) }
 
-// SetThreadFIFO is SetFIFO for the thread with number tid, of any process; 0 is the calling thread.
+// SetThreadFIFO is like SetFIFO, for the thread with number tid of any process; 0 is the calling
+// thread.
 func SetThreadFIFO(tid, priority int) error {
 	if priority < minFIFO || priority > maxFIFO {
 		return fmt.Errorf("%w: a real-time priority is %d to %d, not %d", ErrPriority, minFIFO, maxFIFO, priority)

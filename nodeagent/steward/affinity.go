@@ -47,7 +47,7 @@ func (a *affinity) charge(bytes int) {
 	}
 }
 
-// reset lets the steward run anywhere again, for another job.
+// reset lets the steward run on any CPU again, for another job.
 func (a *affinity) reset() {
 	if a.kept {
 		allThreadsOn(&a.usual)

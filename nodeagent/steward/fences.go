@@ -107,7 +107,7 @@ func readCollective(data []byte) (fence.Message, error) {
 	}, nil
 }
 
-// takeCollective takes a step of a collective.
+// takeCollective handles a step of a collective.
 func (s *steward) takeCollective(from reliable.Peer, data []byte) {
 	f := &s.messages.fences
 	if f.smallExchange == nil || from.Job != s.job.id {
@@ -155,8 +155,8 @@ func (s *steward) endFence(reason string) {
 	}
 }
 
-// answerCollective takes the agent's answer: the data of all nodes for a large fence, or why there
-// are no more fences.
+// answerCollective handles the agent's answer: the data of all nodes for a large fence, or why
+// there are no more fences.
 func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	if m.GetSequence() == 0 && m.GetError() != "" && s.messages != nil {
 		s.endFence(m.GetError())

@@ -105,7 +105,8 @@ const maxNotes = 16
 // note sends the user a sentence.
 func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
 
-// noteLoss is note for output that is lost: the job's end says so, too.
+// noteLoss is like note, for output that is lost; the report of the job's end mentions the loss,
+// too.
 func (s *steward) noteLoss(text string) { s.sendNote(&scorev1.JobNote{Text: text, OutputLost: true}) }
 
 func (s *steward) sendNote(note *scorev1.JobNote) {

@@ -120,7 +120,7 @@ func (a *agent) stop() {
 	}
 	a.process.Kill()
 	<-a.process.Done()
-	if _, err := mpidirs.Sweep(a.files(), func(string) bool { return false }); err != nil {
+	if _, err := mpidirs.Sweep(context.Background(), a.files()); err != nil {
 		a.t.Error(err)
 	}
 }

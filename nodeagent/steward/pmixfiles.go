@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"context"
 	"os"
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
@@ -60,7 +61,7 @@ type cleanup struct {
 // remove removes the files. It ignores files that are gone or are not the user's.
 func (c cleanup) remove() {
 	if c.dir && c.recurse {
-		_ = userfs.RemoveAll(c.path)
+		_ = userfs.RemoveAll(context.Background(), c.path)
 		return
 	}
 	info, err := os.Lstat(c.path)
@@ -82,10 +83,10 @@ func (j *job) removeLeftovers() {
 			c.remove()
 		}
 		if dir := j.pmix.dirs.shared; dir != "" {
-			_ = userfs.RemoveAll(dir)
+			_ = userfs.RemoveAll(context.Background(), dir)
 		}
 		if j.pmix.dirs.made {
-			_ = userfs.RemoveAll(j.pmix.dirs.session)
+			_ = userfs.RemoveAll(context.Background(), j.pmix.dirs.session)
 		}
 		return nil
 	})

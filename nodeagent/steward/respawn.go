@@ -20,8 +20,8 @@ type respawnState struct {
 	resident    uint64
 }
 
-// allowRespawns lets a rank be started again, as it has asked. From now on more output may come
-// than the present ranks'.
+// allowRespawns permits restarts of a rank, which the rank has requested. From now on more output
+// may come than the present ranks'.
 func (s *steward) allowRespawns(k, times int) {
 	s.life.AllowRespawns(k, times)
 	if times > 0 {
@@ -119,7 +119,7 @@ func (s *steward) onRespawned(k int) {
 	}
 }
 
-// loseRank lets the other ranks go on without a rank whose failure does not end the job.
+// loseRank lets the other ranks go on after the failure of a rank that does not end the job.
 func (s *steward) loseRank(k int) {
 	e, rank := s.engine(), int(s.job.ranks[k].rank)
 	if e == nil || s.life.Killed() || !e.Survives(rank) || e.Phase(rank) == pmi.PhaseFinalized {

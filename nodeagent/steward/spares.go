@@ -127,7 +127,7 @@ type rights struct {
 // rightsBytes is room for the descriptors of one message of an agent.
 const rightsBytes = 64
 
-// read is unix.Read that also receives descriptors.
+// read is like unix.Read, but also receives descriptors.
 func (r *rights) read(fd int, b []byte) (int, error) {
 	n, length, flags, _, err := unix.Recvmsg(fd, b, r.control[:], unix.MSG_CMSG_CLOEXEC)
 	if err != nil {

@@ -112,8 +112,8 @@ func (r *localRank) pid() int32 {
 	return int32(r.process.Pid)
 }
 
-// monotonicNanos is the host's CLOCK_MONOTONIC, which the agent relates to the
-// cluster's clock.
+// monotonicNanos returns the host's CLOCK_MONOTONIC, which the agent relates to the cluster's
+// clock.
 func monotonicNanos() int64 {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {

@@ -58,7 +58,7 @@ func (p *Pool) retryStuck() time.Duration {
 	return retryEvery
 }
 
-// removed lets the slot be used again.
+// removed frees the slot.
 func (p *Pool) removed(gone *remains) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -105,7 +105,8 @@ func inspect(ctx context.Context, o *Options, number int) (*Orphan, error) {
 		}
 		endSteward(ctx, conn, socket, int(status.GetPid()))
 	} else {
-		client.KillUnresponsive(socket) // the steward is stopped or too slow; nothing else would end it later
+		// It is stopped, or too slow: nothing else would end it later.
+		client.KillUnresponsive(client.Slot{RunDir: o.RunDir, Number: number, Cluster: o.Cluster, Node: o.Node})
 	}
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("removing the socket of a dead agent's steward: %w", err)

@@ -15,15 +15,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Variable is in the environment of every rank, and so of what it starts:
-// without control groups it is all that still ties a process to its job when
-// its steward and its parents are dead and it has left its process group.
+// Variable is in the environment of every rank, and so of the processes that a rank starts. Without
+// control groups, it is the only link between a process and its job once the steward and the
+// parents are dead and the process has left its process group.
 const Variable = "SCORE_JOB_KEY"
 
 // strayPause is the time between two searches for strays.
 const strayPause = 10 * time.Millisecond
 
-// MarkIn finds the mark of a job in its environment.
+// MarkIn returns the mark in the environment of a job.
 func MarkIn(env []string) string {
 	for _, variable := range slices.Backward(env) {
 		if strings.HasPrefix(variable, Variable+"=") {
@@ -52,7 +52,8 @@ func Kill(ctx context.Context, mark string) {
 	}
 }
 
-// killMarked also counts the processes that may carry the mark and did not show it.
+// killMarked kills the processes that carry the mark. It counts them, and those that may carry it
+// but did not show it.
 func killMarked(mark string) (killed, doubtful int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -84,9 +85,9 @@ func hasMark(environ []byte, mark string) bool {
 	return false
 }
 
-// mayHaveMore reports whether a process that showed no environment may have one, since it was
-// executing a program. Kernel threads, dead processes, and programs that were started without one
-// have none.
+// mayHaveMore reports whether a process that showed no environment may still have one, because it
+// was executing a program. Kernel threads, dead processes and programs that were started without
+// one do not.
 func mayHaveMore(pid int) bool {
 	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))

@@ -19,12 +19,12 @@ type Keeper struct {
 	filter clock.Filter
 }
 
-// New is a keeper that calls changed with each new estimate.
+// New returns a keeper that calls changed with each new estimate.
 func New(log *zap.Logger, changed func(term uint64, offset int64)) *Keeper {
 	return &Keeper{log: log, changed: changed}
 }
 
-// Sample takes a heartbeat's round trip.
+// Sample records a heartbeat's round trip.
 func (k *Keeper) Sample(term uint64, s clock.Sample) {
 	_ = failpoint.Hit(failpoint.ClockSample) // cannot fail
 	shift := failpoint.Shift(failpoint.ClockSample).Nanoseconds()
@@ -41,13 +41,13 @@ func (k *Keeper) Sample(term uint64, s clock.Sample) {
 	}
 }
 
-// Reading returns the present estimate; all 0 before there is one.
+// Reading returns the present estimate, in nanoseconds; all 0 before there is one.
 func (k *Keeper) Reading() (offset, errorBound, roundTrip int64) {
 	estimate := k.Estimate()
 	return estimate.Offset, estimate.ErrorBound.Nanoseconds(), estimate.RTT.Nanoseconds()
 }
 
-// Estimate is the present estimate of the offset.
+// Estimate returns the present estimate of the offset.
 func (k *Keeper) Estimate() clock.Estimate {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,8 +55,8 @@ func (k *Keeper) Estimate() clock.Estimate {
 	return estimate
 }
 
-// Cluster converts an instant of this machine's monotonic clock; 0, which is no
-// instant, as long as the cluster's is not known.
+// Cluster converts an instant of this machine's monotonic clock to the cluster's. It returns 0,
+// which is no instant, while the cluster's time is not known.
 func (k *Keeper) Cluster(local int64) int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

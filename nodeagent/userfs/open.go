@@ -58,7 +58,7 @@ func checked(fd int, path string) (int, error) {
 	return -1, &os.PathError{Op: "open", Path: path, Err: err}
 }
 
-// OpenFile is Open for a file that is read or written here.
+// OpenFile is like Open, for a file that is read or written here.
 func OpenFile(path string, flags int, mode os.FileMode) (*os.File, error) {
 	fd, err := Open(path, flags, uint32(mode.Perm()))
 	if err != nil {

@@ -1,6 +1,7 @@
 package userfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -28,8 +29,8 @@ var errEndless = errors.New("a process keeps making new files in it")
 
 // RemoveAll removes a file, or a directory with its contents, as far as the caller may. A missing
 // file is no error. It follows no links, and needs few descriptors at any depth of the tree, and
-// memory for one batch of names.
-func RemoveAll(path string) error {
+// memory for one batch of names. It returns the cause when ctx ends.
+func RemoveAll(ctx context.Context, path string) error {
 	up, err := OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil
@@ -38,25 +39,29 @@ func RemoveAll(path string) error {
 		return removing(filepath.Dir(path), errors.Unwrap(err))
 	}
 	defer up.Close()
-	t := &tree{}
+	t := &tree{ctx: ctx}
 	return t.remove(up, filepath.Base(path), 0)
 }
 
 // Empty removes the contents of an open directory, like RemoveAll.
-func Empty(dir *os.File) error {
-	t := &tree{}
+func Empty(ctx context.Context, dir *os.File) error {
+	t := &tree{ctx: ctx}
 	return t.empty(dir, 1)
 }
 
 // tree is a directory tree that is being removed. top is the directory that holds it, nil for a
 // file.
 type tree struct {
+	ctx            context.Context
 	top            *os.File
 	moved, removed int
 }
 
 // remove removes the file or directory with a name; at depth 0 this is the whole tree.
 func (t *tree) remove(dir *os.File, name string, depth int) error {
+	if t.ctx.Err() != nil {
+		return context.Cause(t.ctx)
+	}
 	err := unlink(dir, name)
 	if errors.Is(err, unix.ENOTEMPTY) {
 		if depth == maxDepth {

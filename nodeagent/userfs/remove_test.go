@@ -53,7 +53,7 @@ func TestRemoveDeep(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
 		t.Fatal(err)
 	}
-	err := RemoveAll(dir)
+	err := RemoveAll(t.Context(), dir)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
 		t.Fatal(err)
 	}
@@ -88,16 +88,16 @@ func TestRemoveAll(t *testing.T) {
 	}
 	deepen(t, top, 3*maxDepth)
 	must(os.Chmod(closed, 0))
-	must(RemoveAll(top))
+	must(RemoveAll(t.Context(), top))
 	if _, err := os.Lstat(top); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it is there: %v", err)
 	}
 	if _, err := os.Lstat(outside); err != nil {
 		t.Error(err)
 	}
-	must(RemoveAll(top))
+	must(RemoveAll(t.Context(), top))
 	must(os.Symlink(filepath.Dir(outside), top))
-	must(RemoveAll(top))
+	must(RemoveAll(t.Context(), top))
 	if _, err := os.Lstat(outside); err != nil {
 		t.Error(err)
 	}
@@ -105,11 +105,11 @@ func TestRemoveAll(t *testing.T) {
 
 // What is said of a name that a user has chosen is short.
 func TestRemoveSaysLittle(t *testing.T) {
-	err := RemoveAll("/proc/" + strings.Repeat("x", 200) + "/y")
+	err := RemoveAll(t.Context(), "/proc/"+strings.Repeat("x", 200)+"/y")
 	if err != nil {
 		t.Errorf("nothing is there: %v", err)
 	}
-	if err := RemoveAll("/proc/self/" + strings.Repeat("../self/", 100) + "status"); err == nil || len(err.Error()) > 200 {
+	if err := RemoveAll(t.Context(), "/proc/self/"+strings.Repeat("../self/", 100)+"status"); err == nil || len(err.Error()) > 200 {
 		t.Errorf("%v", err)
 	}
 }

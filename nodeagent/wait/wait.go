@@ -16,8 +16,8 @@ func Closed(c <-chan struct{}) bool {
 	}
 }
 
-// Within waits until c is closed, and reports whether that happens in time. Its error is the cause
-// of the end of ctx.
+// Within waits for the timeout at most until c is closed, and reports whether c was closed. If ctx
+// ends first, it returns the cause.
 func Within(ctx context.Context, c <-chan struct{}, timeout time.Duration) (bool, error) {
 	timer := time.NewTimer(max(timeout, 0))
 	defer timer.Stop()
@@ -31,5 +31,5 @@ func Within(ctx context.Context, c <-chan struct{}, timeout time.Duration) (bool
 	}
 }
 
-// Sleep returns after d, or when ctx ends.
+// Sleep waits for d or until ctx ends.
 func Sleep(ctx context.Context, d time.Duration) { _, _ = Within(ctx, nil, d) }

@@ -17,8 +17,8 @@ const (
 	againFor = 6 * time.Second
 	// againPause is the time between two tries.
 	againPause = 100 * time.Millisecond
-	// notifyAfter is how long a call is repeated before its user is told that it waits: an election
-	// and a half.
+	// notifyAfter is how long a call is repeated before the user gets a notice that it waits: an
+	// election and a half.
 	notifyAfter = 3 * time.Second
 	// notifyGoneAfter is the same before the first call, while no daemon listens: no election is
 	// expected that ends within that time.

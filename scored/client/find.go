@@ -185,8 +185,8 @@ func devSocket(choice Choice) (string, error) {
 	return filepath.Join(dir, devSocketName), nil
 }
 
-// DevSocket is where the user's development cluster listens; its directory is
-// made if it is not there.
+// DevSocket returns where the user's development cluster listens; its directory is made if it is
+// not there.
 func DevSocket() (string, error) {
 	dir, err := UserDir(true)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 // 108 bytes (unix(7)): a cluster's directory, an agent's and a name come after it.
 const maxUserDir = 40
 
-// UserDir is the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or
-// /tmp/score-UID where that is not usable. With create it is made if missing,
-// without, a missing one is fs.ErrNotExist. A directory to which others can
-// write is an error, since they could listen in the user's name.
+// UserDir returns the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or /tmp/score-UID
+// where that is not usable. With create it is made if missing, without, a missing one is
+// fs.ErrNotExist. A directory to which others can write is an error, since they could listen in the
+// user's name.
 func UserDir(create bool) (string, error) {
 	return userDir(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Getuid(), create)
 }

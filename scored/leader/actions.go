@@ -249,7 +249,7 @@ func spawnerEnded(spawner *job) *scorev1.Verdict {
 // stop ends a job or, if it has ended, the jobs that it spawned.
 func (c *controller) stop(j *job, v *scorev1.Verdict) { c.stepLiving(j, evStop{v}) }
 
-// stepLiving is step for a job or, if it has ended, for the jobs that it spawned.
+// stepLiving calls step for a job or, if it has ended, for the jobs that it spawned.
 func (c *controller) stepLiving(j *job, e event) {
 	if j.state != done {
 		c.step(j, e)

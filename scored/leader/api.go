@@ -82,7 +82,7 @@ func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name stri
 	return l.cancel(ctx, id, caller, name, (*controller).terminate)
 }
 
-// Kill is Cancel without time for the ranks, also if they have some left.
+// Kill is like Cancel, but gives the ranks no time, even if they have some left.
 func (l *Leader) Kill(ctx context.Context, id uint64, caller Caller, name string) error {
 	return l.cancel(ctx, id, caller, name, (*controller).killNow)
 }

@@ -219,7 +219,7 @@ func (c *controller) warn(j *job, text string) {
 	}
 }
 
-// warnOnce is warn for warnings that a program may cause many times.
+// warnOnce is like warn, for warnings that a program may cause many times.
 func (c *controller) warnOnce(j *job, text string) {
 	if !slices.Contains(j.watchedJob().notes, text) {
 		c.warn(j, text)

@@ -13,7 +13,7 @@ type Link interface {
 	// Send queues a message. A link whose queue is full closes itself; the agent connects again and
 	// gets the current state.
 	Send(*scorev1.ServerMessage)
-	// Close ends the link. A reason that is not empty is a refusal: the agent shall not try again.
+	// Close ends the link. A reason that is not empty is a refusal: the agent must not try again.
 	Close(reason string)
 }
 

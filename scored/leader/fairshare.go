@@ -24,7 +24,7 @@ const (
 	MaxHalfLife = 366 * 24 * time.Hour
 	// DefaultFairSharePoints is the points of a user with an unused share: the number of minutes in
 	// ten days. Shares must outweigh the hours that jobs of users age who always have some waiting,
-	// but no user shall wait behind others for more than days.
+	// but no user should wait behind others for more than days.
 	DefaultFairSharePoints = 10 * 24 * 60
 	// MaxFairSharePoints is the highest setting, see gang.MaxOwnerPoints.
 	MaxFairSharePoints = gang.MaxOwnerPoints

@@ -25,7 +25,7 @@ type (
 		part  *part
 		usage *scorev1.Usage
 	}
-	// evStop: the job shall end, with this verdict unless it has one.
+	// evStop: the job must end, with this verdict unless it has one.
 	evStop struct{ verdict *scorev1.Verdict }
 	// evTerminate: the same, but ranks that run get SIGTERM and time to end by themselves.
 	evTerminate struct{ verdict *scorev1.Verdict }
@@ -36,7 +36,7 @@ type (
 		part   *part
 		reason string // such as "node n2 was lost"
 	}
-	// evDrain: a drained node shall get rid of the job.
+	// evDrain: a drained node must get rid of the job.
 	evDrain struct{ reason string }
 	// evDeadline: the deadline of the job's state has passed.
 	evDeadline struct{}
@@ -82,7 +82,7 @@ func (c *controller) step(j *job, e event) {
 	}
 }
 
-// stepQueued is step for a job that waits for nodes.
+// stepQueued handles step for a job that waits for nodes.
 func (c *controller) stepQueued(j *job, e event) {
 	switch e := e.(type) {
 	case evPlaced:
@@ -92,7 +92,7 @@ func (c *controller) stepQueued(j *job, e event) {
 	}
 }
 
-// stepStarting is step for a job whose nodes prepare. No rank of it has run.
+// stepStarting handles step for a job while its nodes prepare it. No rank of it has run.
 func (c *controller) stepStarting(j *job, e event) {
 	switch e := e.(type) {
 	case evPrepared:
@@ -111,7 +111,8 @@ func (c *controller) stepStarting(j *job, e event) {
 	}
 }
 
-// stepInherited is step for a job that starts by the plan of an earlier leader: its ranks may run.
+// stepInherited handles step for a job that starts by the plan of an earlier leader: its ranks may
+// run.
 func (c *controller) stepInherited(j *job, e event) {
 	switch e := e.(type) {
 	case evPrepared:
@@ -128,7 +129,7 @@ func (c *controller) stepInherited(j *job, e event) {
 	}
 }
 
-// stepRunning is step for a job whose nodes were all prepared.
+// stepRunning handles step for a job that all its nodes have prepared.
 func (c *controller) stepRunning(j *job, e event) {
 	switch e := e.(type) {
 	case evLaunched:
@@ -155,7 +156,7 @@ func (c *controller) stepRunning(j *job, e event) {
 	}
 }
 
-// stepEnding is step for a job that shall end, or restart after its end.
+// stepEnding handles step for a job that is to end, or to restart after its end.
 func (c *controller) stepEnding(j *job, e event) {
 	switch e := e.(type) {
 	case evLaunched:

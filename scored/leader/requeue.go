@@ -22,7 +22,7 @@ const (
 	// ranks for dead: a busy node is late with its timers and with killing, and a leader that was
 	// replaced may have answered the node's heartbeats a moment longer.
 	leaseMargin = 3 * time.Second
-	// maxRestarts bounds the restarts of a job: a job that crashes its nodes shall not crash all of
+	// maxRestarts bounds the restarts of a job: a job that crashes its nodes must not crash all of
 	// them.
 	maxRestarts = 8
 )

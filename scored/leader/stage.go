@@ -178,7 +178,8 @@ func (c *controller) stageAgain(n *node) {
 	}
 }
 
-// forgetStaged tells staged nodes that are not the job's that it no longer needs its files.
+// forgetStaged tells the staged nodes on which the job does not run that it no longer needs its
+// files.
 func (c *controller) forgetStaged(j *job) {
 	for _, name := range j.staged {
 		if n := c.nodes[name]; n != nil && j.part(name) == nil {

@@ -31,9 +31,9 @@ type pendingSubmission struct {
 	digest [state.DigestBytes]byte
 }
 
-// SubmitOnce is Submit under a key: a repeated submission gets the answer of the first, and is not
-// carried out twice. SubmitOnce refuses a key under which something else was submitted, and a key
-// that may have been used and was forgotten.
+// SubmitOnce is like Submit, under a key: a repeated submission gets the answer of the first, and
+// is not carried out twice. SubmitOnce refuses a key under which something else was submitted, and
+// a key that may have been used and was forgotten.
 func (l *Leader) SubmitOnce(ctx context.Context, key Key, spec *scorev1.JobSpec, user *scorev1.Identity, caller Caller) (uint64, error) {
 	return consult(ctx, l, func(c *controller, answer func(uint64, error)) { c.submitOnce(key, spec, user, caller, answer) })
 }

@@ -5,8 +5,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// transportsNotLess is notLess for the layers above channels; values of the present moment may
-// fall.
+// transportsNotLess is like notLess, for the layers above channels; values of the present moment
+// may fall.
 func transportsNotLess(was, is *scorev1.Transports) *scorev1.Transports {
 	if was == nil || is == nil {
 		return cmp.Or(is, was)

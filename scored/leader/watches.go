@@ -104,8 +104,8 @@ func (c *controller) checkSilent(n *node) {
 	}
 }
 
-// sendWatches tells each node which nodes it watches, if that has changed: the next ones by name
-// that are not lost.
+// sendWatches sends each node the nodes that it watches, if they have changed: the next ones by
+// name that are not lost.
 func (c *controller) sendWatches() {
 	members := make([]*node, 0, len(c.nodes))
 	for _, n := range c.sortedNodes() {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// maxGroups bounds the pairs of job and node with distributions, at some 30 KiB each. The
-	// latest ones are kept.
+	// maxGroups bounds the pairs of job and node with distributions, of some 30 KiB each. The
+	// latest pairs are kept.
 	maxGroups = 1024
 	// maxNodes bounds the nodes with distributions: as many as a cluster may have.
 	maxNodes = 4096

@@ -1,6 +1,6 @@
 package metrics
 
-// Names of the metrics; Table tells what they mean.
+// The names of the metrics. Table has their meaning.
 const (
 	jobs             = "score_jobs"
 	jobsIdle         = "score_jobs_idle"

@@ -49,7 +49,7 @@ func checkLogExists(dir string) error {
 	return nil
 }
 
-// readDirectory is os.ReadDir, for a directory that need not exist.
+// readDirectory is like os.ReadDir, for a directory that need not exist.
 func readDirectory(dir string) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ type contact struct {
 // or so: half a second.
 const smoothing = 8
 
-// contacts has the contacts of all other replicas, if this one leads or has led. Those of earlier
+// contacts holds the contacts of all other replicas, if this one leads or has led. Those of earlier
 // terms are void.
 type contacts struct {
 	mu  sync.Mutex

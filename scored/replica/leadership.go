@@ -9,7 +9,7 @@ import (
 // elected sooner.
 const LeaseTimeout = leaseTimeout
 
-// Leadership says that this replica leads in a term, or no longer leads.
+// Leadership reports that this replica leads in a term, or no longer leads.
 type Leadership struct {
 	Leader bool
 	Term   uint64

@@ -66,7 +66,7 @@ type Options struct {
 	electionFactor time.Duration // by which elections are slower, default 1; for tests
 }
 
-// Start says what a replica without state does.
+// Start determines what a replica without state does.
 type Start uint8
 
 // Ways to start.

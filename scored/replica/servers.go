@@ -74,6 +74,8 @@ func (n *leaderWatch) onObservation(observed raft.Observation) {
 	case raft.ResumedHeartbeatObservation:
 		delete(n.silent, string(o.PeerID))
 		n.logger.Info("a server answers again", zap.String("server", string(o.PeerID)))
+	case raft.PeerObservation: // of one that is added again Raft reports no resumed heartbeat
+		delete(n.silent, string(o.Peer.ID))
 	}
 }
 
@@ -97,7 +99,8 @@ func (r *Replica) observeRaft() {
 	observations := make(chan raft.Observation, observationBuffer)
 	observer := raft.NewObserver(observations, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
-		case raft.LeaderObservation, raft.FailedHeartbeatObservation, raft.ResumedHeartbeatObservation:
+		case raft.LeaderObservation, raft.FailedHeartbeatObservation, raft.ResumedHeartbeatObservation,
+			raft.PeerObservation:
 			return true
 		default:
 			return false

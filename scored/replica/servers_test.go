@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -310,6 +311,29 @@ func TestFollowerIsCutOff(t *testing.T) {
 	if name, now := s.leader("a", "b", "c"); name != "a" || now != term {
 		t.Errorf("%s leads in term %d, a led in %d", name, now, term)
 	}
+}
+
+// A server that was silent when it was removed, and comes again with nothing of before, is not taken
+// for silent.
+func TestSilentServerIsReplaced(t *testing.T) {
+	t.Parallel()
+	s := begin(t, steady)
+	silent := func() bool {
+		list, err := s.all["a"].Servers()
+		c, _ := find(list, "c")
+		return err != nil || !c.Silent.IsZero()
+	}
+	s.close("c")
+	s.await("c is silent", silent)
+	if err := s.all["a"].Remove("c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, "c")); err != nil {
+		t.Fatal(err)
+	}
+	s.open("c", StartMember)
+	s.join("a", "c")
+	s.await("c answers", func() bool { return !silent() })
 }
 
 // With two of three lost, nothing is committed; when one returns, all committed entries are there.

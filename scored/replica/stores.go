@@ -155,8 +155,8 @@ func (s *stores) err() error {
 	return s.disk.Err()
 }
 
-// newRaft is raft.NewRaft, which blocks forever or ends the process if it cannot write its term. If
-// the disk fails meanwhile, newRaft returns, and stops a Raft that is made later.
+// newRaft wraps raft.NewRaft, which blocks forever or ends the process if it cannot write its term.
+// If the disk fails meanwhile, newRaft returns, and stops a Raft that is made later.
 func (s *stores) newRaft(config *raft.Config, machine raft.FSM, transport raft.Transport) (*raft.Raft, error) {
 	type result struct {
 		node *raft.Raft

@@ -241,7 +241,8 @@ func (l *agentLink) write(ctx context.Context, stream *agentStream, message *sco
 	return nil
 }
 
-// refuse returns the error that ends the stream. If the agent shall not try again, it says why.
+// refuse returns the error that ends the stream. If the agent must not try again, the error says
+// why.
 func (l *agentLink) refuse(stream *agentStream) error {
 	if l.leaderAddress != "" {
 		return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: l.leaderAddress}}})

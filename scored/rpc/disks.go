@@ -10,7 +10,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// serverPatience bounds the wait for one server's answer: a server that hangs shall not delay the
+// serverPatience bounds the wait for one server's answer: a server that hangs must not delay the
 // list.
 const serverPatience = time.Second
 

@@ -121,16 +121,24 @@ func unauthenticated(err error) error {
 // none, or the network between the two is cut. doubtful: a lost server may have carried out the
 // call. The user may repeat the call in either case, since others are not retried here.
 func noMajority(servers []string, own string, doubtful bool) error {
-	text := fmt.Sprintf(
+	text := leaderless(servers, own)
+	if doubtful {
+		return forward.Undecided(text, "it is not known whether the lost server carried out the request")
+	}
+	return forward.Undecided(text, "")
+}
+
+// leaderless returns the sentence for it. A server that is to join knows no servers.
+func leaderless(servers []string, own string) string {
+	if len(servers) == 0 {
+		return fmt.Sprintf("the cluster's other servers have not made %s a server yet; its log says why; try again", own)
+	}
+	return fmt.Sprintf(
 		"the cluster can decide nothing now: of its %d servers (%s) no majority is in contact, or %s does not reach the one that leads; what runs goes on; start the others, and try again",
 		len(servers),
 		strings.Join(servers, ", "),
 		own,
 	)
-	if doubtful {
-		return forward.Undecided(text, "it is not known whether the lost server carried out the request")
-	}
-	return forward.Undecided(text, "")
 }
 
 // forwardTo forwards a call to another server, and reports whether that answered. If not, body

@@ -422,3 +422,18 @@ func TestUnchangedIsMarked(t *testing.T) {
 		}
 	}
 }
+
+// TestLeaderless: the sentence says what is wrong, and names the servers if there are any.
+func TestLeaderless(t *testing.T) {
+	for _, test := range []struct {
+		servers []string
+		mention string
+	}{
+		{nil, "have not made s1 a server yet"},
+		{[]string{"s1", "s2", "s3"}, "of its 3 servers (s1, s2, s3) no majority"},
+	} {
+		if got := noMajority(test.servers, "s1", false).Error(); !strings.Contains(got, test.mention) {
+			t.Errorf("%v: %s", test.servers, got)
+		}
+	}
+}

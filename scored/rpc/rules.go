@@ -12,7 +12,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// rule says who may call a method, and for whose jobs.
+// rule determines who may call a method, and for whose jobs.
 type rule uint8
 
 const (
@@ -32,7 +32,7 @@ var minRole = map[rule]scorev1.Role{
 	operator: scorev1.Role_ROLE_OPERATOR, admin: scorev1.Role_ROLE_ADMIN,
 }
 
-// rules has the rule of every method.
+// rules holds the rule of every method.
 var rules = map[string]rule{
 	scorev1connect.JobServiceSubmitProcedure:                 anybody,
 	scorev1connect.JobServiceAttachProcedure:                 owner,

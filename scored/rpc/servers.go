@@ -55,7 +55,7 @@ func (u users) ListServers(ctx context.Context, _ *connect.Request[scorev1.ListS
 	return connect.NewResponse(response), nil
 }
 
-// RemoveServer implements ClusterServiceHandler. A leader that shall be removed first transfers its
+// RemoveServer implements ClusterServiceHandler. A leader that is to be removed first transfers its
 // leadership; the new leader is then asked again.
 func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error) {
 	if u.Servers == nil {

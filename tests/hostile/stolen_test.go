@@ -92,7 +92,7 @@ func TestStolenAgentCertificate(t *testing.T) {
 
 // refusedFor reports whether it was the certificate for which a call was refused.
 func refusedFor(err error) bool {
-	return connect.CodeOf(err) == connect.CodePermissionDenied || strings.Contains(err.Error(), "does not speak for")
+	return connect.CodeOf(err) == connect.CodePermissionDenied || strings.Contains(err.Error(), "is not the agent of part")
 }
 
 // listenOf is where a daemon listens for others.

@@ -127,6 +127,10 @@ func TestHosts(t *testing.T) {
 				s.calm()
 			}
 		}) {
+			s.in(t)
+			for _, h := range s.hosts {
+				t.Logf("%s:\n%s", h.name, h.report())
+			}
 			return // the cluster may not be what the next one needs
 		}
 		s.in(t)

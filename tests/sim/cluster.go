@@ -144,7 +144,7 @@ func (k *cluster) schedule() {
 	add(k.plan.grabs, evGrab, 1)
 	add(k.plan.hostile, evHostile, 1)
 	add(w.nodes, evDrift, w.nodes)
-	w.queue.add(start+w.calm, evCalm, 0, 0)
+	w.queue.add(start+w.calm, evFaultsEnd, 0, 0)
 }
 
 // drawProgram draws a job: one rank or two on each of some nodes.

@@ -16,17 +16,17 @@ type end struct {
 	spec  Spec
 	usage Usage // as of the last touch
 
-	address   link.Address
-	dead      bool
-	haunted   bool     // though its process is dead, its agent drives it
-	closed    bool     // its process is gone, and its agent sends the rest
-	notified  []uint16 // ranks of whose death it was notified
-	paused    bool     // nobody drives it
-	socket    []int32  // flights that came meanwhile
-	tickAt    int64    // its tick in the queue; 0 = none
-	flushing  bool     // until flushed, or flushedBy
-	flushedBy int64
-	away      bool // not resident
+	address     link.Address
+	dead        bool
+	agentDrives bool     // though its process is dead, its agent drives it
+	closed      bool     // its process is gone, and its agent sends the rest
+	notified    []uint16 // ranks of whose death it was notified
+	paused      bool     // nobody drives it
+	socket      []int32  // flights that came meanwhile
+	tickAt      int64    // its tick in the queue; 0 = none
+	flushing    bool     // until flushed, or flushedBy
+	flushedBy   int64
+	away        bool // not resident
 
 	// Where gangs are switched.
 	part    *part
@@ -112,7 +112,7 @@ func (e *end) pending() bool {
 func (e *end) gone() bool { return e.dead || e.closed }
 
 // silent reports whether nothing comes from this end any more.
-func (e *end) silent() bool { return e.dead && !e.haunted }
+func (e *end) silent() bool { return e.dead && !e.agentDrives }
 
 // unblock notes that something came from a rank. Where ranks share a send buffer, what one
 // acknowledges makes room for messages to all.

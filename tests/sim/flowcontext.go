@@ -130,7 +130,7 @@ func (c *flowContext) answer(p *flowPeer) flowctl.Answer {
 	return a
 }
 
-// put addresses and sends the frame at hand.
+// put addresses and sends the present frame.
 func (c *flowContext) put(to uint16, net Network, wants bool) {
 	c.frame.Job, c.frame.Channel, c.frame.From, c.frame.To = c.Job, c.Channel, c.Rank, to
 	c.frame.Encode(&c.buf)

@@ -78,7 +78,7 @@ func (w *world) notify(e *end, rank uint16) {
 	}
 }
 
-// checkFreed looks, at the end of all, for what is left behind.
+// checkFreed checks, at the end of all, that nothing is left.
 func (w *world) checkFreed() {
 	for _, e := range w.ends {
 		if e.dead || !e.made {

@@ -154,7 +154,7 @@ func (k *cluster) die(h *host) {
 				if n := len(c.out.list); n > 0 { // the system took only some of what was queued
 					c.out.list = c.out.list[:w.rng.below(n+1)]
 				}
-				w.queue.add(w.now+1, evLook, e.index, 0)
+				w.queue.add(w.now+1, evCheck, e.index, 0)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (k *cluster) scribble(e *end) {
 // release drops a context that cannot be used any more.
 func (c *sharedContext) release() {
 	c.end.part.residence.Drop(&c.member)
-	c.end.dead, c.end.haunted = true, false
+	c.end.dead, c.end.agentDrives = true, false
 	c.end.w.recount()
 }
 

@@ -106,7 +106,7 @@ func (k *cluster) prepare(a gang.Allocation) {
 	w.recount()
 }
 
-// slowDown has a process say little, in many cases over the whole time of the faults.
+// slowDown has a process send little, in many cases over the whole time of the faults.
 func (k *cluster) slowDown(e *end) {
 	e.flows = e.flows[:min(len(e.flows), fewFlows)]
 	left := 0
@@ -135,7 +135,7 @@ func (k *cluster) prepareOn(p *program, h *host, ranks []int) {
 	k.w.queue.add(k.w.now+k.w.rng.span(0, prepare), evPrepared, part.index, 0)
 }
 
-// arrived is the agent's: a job is prepared.
+// arrived prepares a job at the agent.
 func (k *cluster) arrived(p *part) {
 	if p.removed {
 		return
@@ -164,7 +164,7 @@ func (k *cluster) open(e *end) bool {
 	e.ctx = k.make(spec)
 	e.made, e.madeAt = true, k.w.now
 	e.shared.img.SetOwner(abi.RoleAgent, channels.Process{Pid: agentPid + uint32(p.host.life)})
-	k.greet(e)
+	k.reportDeaths(e)
 	p.residence.Add(k.w.now, &e.shared.member)
 	if !p.connected {
 		p.connected = true
@@ -173,8 +173,8 @@ func (k *cluster) open(e *end) bool {
 	return true
 }
 
-// greet tells a new context of the ranks that have died before.
-func (k *cluster) greet(e *end) {
+// reportDeaths reports to a new context the ranks that have died before.
+func (k *cluster) reportDeaths(e *end) {
 	for _, other := range e.part.job.ends {
 		if other.dead && other != e {
 			k.w.queue.add(k.w.now+prepare, evPeerDied, e.index, other.spec.Rank)

@@ -28,9 +28,9 @@ func (k *cluster) kill(e *end) {
 	if c != nil {
 		c.grabbed = false
 		if holds {
-			c.mournHolder()
+			c.killLockHolder()
 		}
-		e.haunted = e.ctx.End(w.now)
+		e.agentDrives = e.ctx.End(w.now)
 	}
 	w.recount()
 	if w.rng.chance(600) {
@@ -41,9 +41,9 @@ func (k *cluster) kill(e *end) {
 	}
 }
 
-// mournHolder makes the process that holds the lock a dead one: one with its number and another
-// birth.
-func (c *sharedContext) mournHolder() {
+// killLockHolder replaces the process that holds the lock by a dead one: with its number and
+// another start time.
+func (c *sharedContext) killLockHolder() {
 	was := c.img.Owner(abi.RoleProcess)
 	was.Start++
 	c.img.SetOwner(abi.RoleProcess, was)
@@ -72,7 +72,7 @@ func (k *cluster) remove(p *part) {
 		if e.made && !e.dead && p.job.complete && !p.job.hostile {
 			k.w.checkEndFreed(e)
 		}
-		e.dead, e.haunted, e.closed = true, false, true
+		e.dead, e.agentDrives, e.closed = true, false, true
 		e.socket = nil
 	}
 	k.w.recount()
@@ -153,7 +153,7 @@ func (k *cluster) poll(p *program) {
 	k.w.queue.add(k.w.now+pollEvery, evPoll, int32(p.index), 0)
 }
 
-// pollEvery is how far apart the looks are whether a job is complete, in ns.
+// pollEvery is the interval of the checks whether a job is complete, in ns.
 const pollEvery = int64(2 * time.Millisecond)
 
 // idle reports whether the part's processes run, and have sent and received everything.

@@ -4,18 +4,18 @@ package sim
 type eventKind uint8
 
 const (
-	evArrive   eventKind = iota // flight ref arrives
-	evTick                      // end ref's deadline
-	evApp                       // end ref's process takes a turn
-	evPause                     // end ref loses its driver
-	evUnpause                   // and has one again
-	evSwitch                    // job ref's next slice begins or ends on node arg
-	evCutoff                    // end ref's flush has lasted long enough
-	evCrash                     // end ref dies
-	evRestart                   // end ref's drivers forget
-	evClose                     // end ref's process closes its end
-	evPeerDied                  // end ref is notified that rank arg is dead
-	evCalm                      // all faults end
+	evArrive    eventKind = iota // flight ref arrives
+	evTick                       // end ref's deadline
+	evApp                        // end ref's process takes a turn
+	evPause                      // end ref loses its driver
+	evUnpause                    // and has one again
+	evSwitch                     // job ref's next slice begins or ends on node arg
+	evCutoff                     // end ref's flush has lasted long enough
+	evCrash                      // end ref dies
+	evRestart                    // end ref's drivers forget
+	evClose                      // end ref's process closes its end
+	evPeerDied                   // end ref is notified that rank arg is dead
+	evFaultsEnd                  // all faults end
 
 	// Where gangs are switched.
 	evSubmit    // job ref comes
@@ -27,7 +27,7 @@ const (
 	evOver      // and has lasted long enough
 	evFrozen    // the freeze arg of part ref has taken
 	evLaunched  // the processes of part ref exist
-	evLook      // the agent looks at end ref
+	evCheck     // the agent looks at end ref
 	evPoll      // is job ref complete?
 	evEnded     // the leader learns that job ref ended
 	evRemove    // part ref is removed

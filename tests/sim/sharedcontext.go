@@ -14,9 +14,9 @@ const (
 	// agentLate bounds the delay of an agent's check when something comes for a context that it
 	// keeps.
 	agentLate = int64(50 * time.Microsecond)
-	// lookGap is the shortest time between two looks that nothing wakes.
-	lookGap = int64(100 * time.Microsecond)
-	// undriven is when is looked again at a context that nobody could drive.
+	// checkGap is the shortest time between two checks without an event.
+	checkGap = int64(100 * time.Microsecond)
+	// undriven is the wait before the next check of a context that nobody could drive.
 	undriven = int64(time.Millisecond)
 	// rounds bounds what an agent does for a context at a time.
 	rounds = 8
@@ -35,13 +35,13 @@ type sharedContext struct {
 	clean   bool  // nothing was in flight when it left its channel
 }
 
-// NewSharedContext makes one.
+// NewSharedContext makes a sharedContext.
 func NewSharedContext(s Spec) Context { return newSharedContext(s) }
 
 func newSharedContext(s Spec) *sharedContext {
 	c := &sharedContext{driveContext: newDriveContext(s)}
 	c.shared = c
-	c.member.Context = hand{c}
+	c.member.Context = residenceContext{c}
 	s.Drive.Bind(c)
 	return c
 }
@@ -134,7 +134,7 @@ func (c *sharedContext) drive(now int64) {
 func (c *sharedContext) Output(now int64, net Network) {
 	if len(c.socket.list) > 0 {
 		if c.off() {
-			hand{c}.CheckAt(now + c.dice.span(0, agentLate))
+			residenceContext{c}.CheckAt(now + c.dice.span(0, agentLate))
 		} else if now >= c.retryAt && !c.rests() && (now >= c.lateAt || c.dice.chance(c.prompt)) {
 			c.drive(now)
 		}
@@ -172,9 +172,9 @@ func (c *sharedContext) Tick(now int64) {
 // check is the agent's check of a context of a job that is off.
 func (c *sharedContext) check(now int64) {
 	if c.end.part.residence.Check(now, &c.member) {
-		hand{c}.Drive(now)
+		residenceContext{c}.Drive(now)
 		if due := c.agent.Due(); due != flowctl.NoDeadline {
-			hand{c}.CheckAt(max(due, now+lookGap))
+			residenceContext{c}.CheckAt(max(due, now+checkGap))
 		}
 	}
 }

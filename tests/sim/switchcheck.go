@@ -13,9 +13,9 @@ const (
 	maxSwitch = int64(12 * time.Millisecond)
 	// stopMore is what it may take longer with jobs that are stopped by signals.
 	stopMore = int64(10 * time.Millisecond)
-	// auditEvery is how far apart the looks are whether gangs are whole.
+	// auditEvery is the interval of the checks whether gangs are whole.
 	auditEvery = int64(4 * time.Millisecond)
-	// maxSlots bounds the slots that are looked at.
+	// maxSlots bounds the slots that are checked.
 	maxSlots = 100
 )
 
@@ -170,7 +170,7 @@ func (w *world) checkLeft(e *end) {
 	}
 }
 
-// checkEndFreed looks, at the end of a job, for what is left behind.
+// checkEndFreed checks, at the end of a job, that nothing of it is left.
 func (w *world) checkEndFreed(e *end) {
 	if err := e.ctx.Check(); err != nil {
 		w.fail(Freed, "%v: %v", e, err)
@@ -212,7 +212,7 @@ func (p *program) unfinished() string {
 	return fmt.Sprintf("job %d is over %v, complete %v, %d of %d parts prepared, %d removed", p.id, p.over, p.complete, p.prepared, len(p.parts), p.removed)
 }
 
-// String describes how a part stands.
+// String describes the state of a part.
 func (p *part) String() string {
 	off := "on"
 	if p.residence.Off() {

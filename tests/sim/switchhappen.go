@@ -31,7 +31,7 @@ func runSwitched(seed uint64, opt Options) Result {
 	return w.res
 }
 
-// happen does what an event says, which may be the end of an agent.
+// happen carries out an event, which may be the end of an agent.
 func (k *cluster) happen(ev event) {
 	w := k.w
 	switch ev.kind {
@@ -57,7 +57,7 @@ func (k *cluster) happen(ev event) {
 		k.froze(k.parts[ev.ref], ev.arg)
 	case evLaunched:
 		k.launched(k.parts[ev.ref])
-	case evLook:
+	case evCheck:
 		k.check(w.ends[ev.ref], ev.at)
 	case evPoll:
 		k.poll(k.jobs[ev.ref])
@@ -82,7 +82,7 @@ func (k *cluster) happen(ev event) {
 	}
 }
 
-// fault has something go wrong.
+// fault causes the fault of an event.
 func (k *cluster) fault(ev event) {
 	w := k.w
 	if w.calmed {
@@ -126,8 +126,8 @@ func (k *cluster) fault(ev event) {
 	}
 }
 
-// bury ends the agent that was killed in what it did.
-func (k *cluster) bury(ev event) {
+// recoverKilled ends the agent that was killed in the middle of an act.
+func (k *cluster) recoverKilled(ev event) {
 	dead := recover()
 	if dead == nil {
 		return
@@ -150,8 +150,8 @@ func (k *cluster) bury(ev event) {
 	k.settleHost(d.host)
 }
 
-// becalm ends all faults: agents are there again, and clocks right.
-func (k *cluster) becalm() {
+// endFaults ends all faults: agents are there again, and clocks right.
+func (k *cluster) endFaults() {
 	w := k.w
 	w.calmed = true
 	w.faults = faults{delay: w.faults.delay}

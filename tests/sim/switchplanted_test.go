@@ -12,18 +12,18 @@ import (
 func TestPlantedBugsInSwitches(t *testing.T) {
 	const worlds = 300 // each bug is found in a few
 	for _, bug := range []struct {
-		name  string
-		found Invariant
-		hand  func(hand) residence.Context // nil: the agent's own
-		wrap  func(Context) Context
-		plant func(*cluster)
+		name      string
+		found     Invariant
+		residence func(residenceContext) residence.Context // nil: the agent's own
+		wrap      func(Context) Context
+		plant     func(*cluster)
 	}{
-		{name: "calls itself flushed at once", found: Clean, hand: func(h hand) residence.Context { return rashHand{h} }},
-		{name: "accepts while it is away", found: Resident, hand: func(h hand) residence.Context { return sleeplessHand{h} }},
-		{name: "does not come back", found: Gang, hand: func(h hand) residence.Context { return absentHand{h} }},
-		{name: "comes back at once", found: Gang, hand: func(h hand) residence.Context { return restlessHand{h} }},
-		{name: "stays on its channel", found: Gang, hand: func(h hand) residence.Context { return deafHand{h} }},
-		{name: "brings back no peer", found: Delivery, hand: func(h hand) residence.Context { return forgetfulHand{h} }},
+		{name: "calls itself flushed at once", found: Clean, residence: func(h residenceContext) residence.Context { return hastyFlush{h} }},
+		{name: "accepts while it is away", found: Resident, residence: func(h residenceContext) residence.Context { return fakeSuspend{h} }},
+		{name: "does not come back", found: Gang, residence: func(h residenceContext) residence.Context { return noResume{h} }},
+		{name: "comes back at once", found: Gang, residence: func(h residenceContext) residence.Context { return earlyResume{h} }},
+		{name: "stays on its channel", found: Gang, residence: func(h residenceContext) residence.Context { return noLeave{h} }},
+		{name: "brings back no peer", found: Delivery, residence: func(h residenceContext) residence.Context { return noFollow{h} }},
 		{name: "loses a message", found: Once, wrap: func(c Context) Context { return &loser{Context: c} }},
 		{name: "delivers a message twice", found: Once, wrap: func(c Context) Context { return &doubler{Context: c} }},
 		{name: "has no timer", found: Delivery, wrap: func(c Context) Context { return timeless{c} }},
@@ -35,14 +35,14 @@ func TestPlantedBugsInSwitches(t *testing.T) {
 				h.machine = ctxswitch.New(ctxswitch.Config{Channels: 100})
 			}
 		}},
-		{name: "an agent leaves alone who runs again", found: Delivery, hand: func(h hand) residence.Context { return idleHand{h} }},
+		{name: "an agent leaves alone who runs again", found: Delivery, residence: func(h residenceContext) residence.Context { return noDrive{h} }},
 		{name: "a node knows no plan", found: Gang, plant: func(k *cluster) { k.hosts[0].ignoresPlans = true }},
 	} {
 		t.Run(bug.name, func(t *testing.T) {
 			hunt(t, worlds, bug.found, Options{Kind: Switch, plant: bug.plant, Make: func(s Spec) Context {
 				c := newSharedContext(s)
-				if bug.hand != nil {
-					c.member.Context = bug.hand(hand{c})
+				if bug.residence != nil {
+					c.member.Context = bug.residence(residenceContext{c})
 				}
 				if bug.wrap != nil {
 					return bug.wrap(c)
@@ -53,52 +53,52 @@ func TestPlantedBugsInSwitches(t *testing.T) {
 	}
 }
 
-// rashHand means that all is answered.
-type rashHand struct{ hand }
+// hastyFlush reports that all is answered.
+type hastyFlush struct{ residenceContext }
 
-func (rashHand) Flushed() bool { return true }
+func (hastyFlush) Flushed() bool { return true }
 
-// sleeplessHand leaves the context resident, and says otherwise.
-type sleeplessHand struct{ hand }
+// fakeSuspend leaves the context resident, and says otherwise.
+type fakeSuspend struct{ residenceContext }
 
-func (h sleeplessHand) Suspend(int64) { h.c.end.left(h.c.Usage().Accepted) }
-func (h sleeplessHand) Follow()       {}
-func (h sleeplessHand) Away() bool    { return h.c.end.away }
+func (h fakeSuspend) Suspend(int64) { h.c.end.left(h.c.Usage().Accepted) }
+func (h fakeSuspend) Follow()       {}
+func (h fakeSuspend) Away() bool    { return h.c.end.away }
 
-// absentHand leaves the context away.
-type absentHand struct{ hand }
+// noResume leaves the context away.
+type noResume struct{ residenceContext }
 
-func (h absentHand) Resume(int64) {}
+func (h noResume) Resume(int64) {}
 
-// restlessHand brings each tenth context back that left.
-type restlessHand struct{ hand }
+// earlyResume brings each tenth context back that left.
+type earlyResume struct{ residenceContext }
 
-func (h restlessHand) Suspend(now int64) {
-	h.hand.Suspend(now)
+func (h earlyResume) Suspend(now int64) {
+	h.residenceContext.Suspend(now)
 	if h.c.dice.chance(100) {
 		h.Resume(now)
 	}
 }
 
-// deafHand does not take the context from its channel.
-type deafHand struct{ hand }
+// noLeave does not take the context from its channel.
+type noLeave struct{ residenceContext }
 
-func (h deafHand) Suspend(int64) {}
+func (h noLeave) Suspend(int64) {}
 
-// forgetfulHand does not bring the peers back.
-type forgetfulHand struct{ hand }
+// noFollow does not bring the peers back.
+type noFollow struct{ residenceContext }
 
-func (h forgetfulHand) Follow() {
+func (h noFollow) Follow() {
 	if h.c.img.Away() {
-		h.hand.Follow()
+		h.residenceContext.Follow()
 	}
 }
 
-// idleHand does not drive who comes back .
-type idleHand struct{ hand }
+// noDrive does not drive contexts that come back.
+type noDrive struct{ residenceContext }
 
-func (h idleHand) Back(now int64) {
-	h.hand.Back(now)
+func (h noDrive) Back(now int64) {
+	h.residenceContext.Back(now)
 	h.c.retryAt = math.MaxInt64
 }
 

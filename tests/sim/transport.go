@@ -59,7 +59,7 @@ type transportPlan struct {
 type transportPeer struct {
 	rank    uint16
 	flow    *flow
-	said    []saying // by number of the message
+	said    []transportMessage // by number of the message
 	out     []*operation
 	unacked []*operation
 	barrier *operation // a put that the peer pulls: what was begun after it waits
@@ -126,8 +126,8 @@ type call struct {
 
 // answering is an answer that was not sent whole.
 type answering struct {
-	what   saying
-	piece  pull.Owner // of sayAsk's answer
+	what   transportMessage
+	piece  pull.Owner // of msgAsk's answer
 	bulk   bool
 	memory *memory
 	turn   uint32    // of the memory, when it was asked for
@@ -174,7 +174,7 @@ func drawTransports(r *rng) transportPlan {
 	}
 }
 
-// drawOperation draws one, of 4 MiB in a quarter of the cases.
+// drawOperation draws an operation, of 4 MiB in a quarter of the cases.
 func (t *transport) drawOperation() *operation {
 	others := make([]*transportPeer, 0, len(t.peers))
 	for _, p := range t.peers {

@@ -9,10 +9,10 @@ import (
 type bulkFrame struct {
 	job      uint16
 	from, to uint16
-	said     saying
+	said     transportMessage
 }
 
-// bulkFlight is one under way.
+// bulkFlight is a bulk datagram under way.
 type bulkFlight struct {
 	frame bulkFrame
 	dest  int32 // end
@@ -27,9 +27,9 @@ func drawTransportWorld(s *scenario, p *clusterPlan) {
 	s.calm = min(p.slice*8, int64(60*time.Millisecond))
 }
 
-// emit lets the network have its way with a bulk datagram. A damaged one is a lost one: there is a
-// checksum.
-func (t *transport) emit(p *transportPeer, s saying) {
+// emit sends a bulk datagram through the network, with its faults. A damaged one counts as lost:
+// there is a checksum.
+func (t *transport) emit(p *transportPeer, s transportMessage) {
 	w, e := t.e.w, t.e
 	w.res.Bulk++
 	f := bulkFrame{job: e.spec.Job, from: e.spec.Rank, to: p.rank, said: s}
@@ -100,7 +100,7 @@ func (t *transport) take() {
 	}
 }
 
-// callOf is the call that expects a datagram, or nil.
+// callOf returns the call that expects a datagram, or nil.
 func (t *transport) callOf(f *bulkFrame) *call {
 	e, s := t.e, &f.said
 	if f.job != e.spec.Job || f.to != e.spec.Rank || int(s.id) > len(t.calls) {
@@ -142,7 +142,7 @@ func (t *transport) over(p *program) bool {
 	return t.done()
 }
 
-// String says what is under way.
+// String describes what is under way.
 func (t *transport) String() string {
 	text := fmt.Sprintf("%d operations to begin, %d calls, %d frames in the socket", len(t.todo), len(t.calls)-len(t.free), len(t.socket))
 	for _, p := range t.peers {
@@ -167,7 +167,7 @@ func (o *operation) String() string {
 	return fmt.Sprintf("%v of %d bytes to rank %d", o.kind, o.length, o.peer.rank)
 }
 
-// checkTransports looks, at the end of a job, at its sums and for what is left behind.
+// checkTransports checks, at the end of a job, its sums and that nothing is left.
 func (k *cluster) checkTransports(p *program) {
 	died := false
 	for _, e := range p.ends {

@@ -19,12 +19,12 @@ type memoryRun struct {
 // nothing is the value of bytes that were not read yet.
 const nothing = -1
 
-// newMemory is memory of one value.
+// newMemory makes memory of one value.
 func newMemory(length uint64, value int64) memory {
 	return memory{length: length, runs: []memoryRun{{length, value}}}
 }
 
-// read returns what n bytes from at on are; the ends of the runs are places in m.
+// read returns the runs of n bytes from at on; their ends are places in m.
 func (m *memory) read(at, n uint64) (bytes []memoryRun) {
 	from := uint64(0)
 	for _, r := range m.runs {

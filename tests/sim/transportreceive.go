@@ -19,29 +19,29 @@ func (t *transport) onMessage(from uint16, index uint64) {
 	}
 	s := said[index]
 	switch s.kind {
-	case sayOffer:
+	case msgOffer:
 		c := t.newCall(p, s.length)
 		c.send, c.key, c.want = s.id, s.key, []memoryRun{{s.length, s.value}}
 		t.startPull(c)
-	case sayTaken:
+	case msgTaken:
 		if o := p.sends[s.id-1]; !o.ended {
 			t.end(o, false)
 		}
-	case sayPut, sayFill, sayAdd:
+	case msgPut, msgFill, msgAdd:
 		t.serve(p, &s)
-	case sayAsk:
+	case msgAsk:
 		t.answerAsk(p, &s)
-	case sayGet:
+	case msgGet:
 		t.answerGet(p, &s)
-	case sayFetch:
+	case msgFetch:
 		was := t.counter
 		t.counter++
-		p.replies = append(p.replies, &answering{what: saying{kind: sayDone, id: s.id, value: int64(was)}})
-	case sayData, sayDone, saySent:
+		p.replies = append(p.replies, &answering{what: transportMessage{kind: msgDone, id: s.id, value: int64(was)}})
+	case msgData, msgDone, msgSent:
 		t.onAnswer(p, &s)
-	case sayAck:
+	case msgAck:
 		t.onAck(p, s.upTo)
-	case sayNak:
+	case msgNak:
 		for _, o := range append(p.unacked, p.out[:min(1, len(p.out))]...) {
 			o.failed = o.failed || o.run.Meets(s.run.First, s.run.Last)
 		}
@@ -49,15 +49,15 @@ func (t *transport) onMessage(from uint16, index uint64) {
 }
 
 // serve serves a request, or begins to.
-func (t *transport) serve(p *transportPeer, s *saying) {
+func (t *transport) serve(p *transportPeer, s *transportMessage) {
 	switch s.kind {
-	case sayPut:
+	case msgPut:
 		m := t.find(p, s.key, s.n)
 		if m != nil {
 			m.write(s.at, s.n, s.value)
 		}
 		t.served(p, m != nil)
-	case sayFill:
+	case msgFill:
 		c := t.newCall(p, s.length)
 		c.fills, c.key, c.want = true, s.key, []memoryRun{{s.length, s.value}}
 		t.startPull(c)
@@ -73,22 +73,22 @@ func (t *transport) served(p *transportPeer, done bool) {
 	if done {
 		return
 	}
-	if last := len(p.replies) - 1; last >= 0 && p.replies[last].what.kind == sayNak && p.replies[last].run.Precedes(n) {
+	if last := len(p.replies) - 1; last >= 0 && p.replies[last].what.kind == msgNak && p.replies[last].run.Precedes(n) {
 		p.replies[last].run.Add(n)
 		return
 	}
 	p.answers.Refuse()
-	p.replies = append(p.replies, &answering{what: saying{kind: sayNak}, run: order.RunOf(n)})
+	p.replies = append(p.replies, &answering{what: transportMessage{kind: msgNak}, run: order.RunOf(n)})
 }
 
 // answerGet answers a get in pieces through the channel. A short answer is copied, since what
 // follows may write to the memory; the origin of a long one holds that back.
-func (t *transport) answerGet(p *transportPeer, s *saying) {
+func (t *transport) answerGet(p *transportPeer, s *transportMessage) {
 	m := t.find(p, slotKey, s.length)
 	if s.length <= maxCopied {
 		m = &memory{length: s.length, runs: m.read(0, s.length)}
 	}
-	r := &answering{what: saying{kind: sayData, id: s.id}, memory: m, turn: m.turn}
+	r := &answering{what: transportMessage{kind: msgData, id: s.id}, memory: m, turn: m.turn}
 	r.piece, _ = pull.Serve(s.length, 0, s.length)
 	p.replies = append(p.replies, r)
 }
@@ -109,7 +109,7 @@ func (t *transport) onAck(p *transportPeer, upTo uint32) {
 }
 
 // onAnswer takes a part of an answer, or its end.
-func (t *transport) onAnswer(p *transportPeer, s *saying) {
+func (t *transport) onAnswer(p *transportPeer, s *transportMessage) {
 	w := t.e.w
 	var c *call
 	if int(s.id) <= len(t.calls) && s.id > 0 {
@@ -120,9 +120,9 @@ func (t *transport) onAnswer(p *transportPeer, s *saying) {
 		return
 	}
 	switch {
-	case s.kind == saySent:
+	case s.kind == msgSent:
 		t.onSent(c, s)
-	case s.kind == sayDone:
+	case s.kind == msgDone:
 		t.onFetched(c, s)
 	case c.pull != nil:
 		if !c.late {
@@ -137,7 +137,7 @@ func (t *transport) onAnswer(p *transportPeer, s *saying) {
 	}
 }
 
-func (t *transport) onFetched(c *call, s *saying) {
+func (t *transport) onFetched(c *call, s *transportMessage) {
 	was := uint64(s.value) + 1
 	if was <= c.peer.highest {
 		t.e.w.fail(Right, "%v: the counter of rank %d went from %d to %d", t.e, c.peer.rank, c.peer.highest, was)
@@ -148,7 +148,7 @@ func (t *transport) onFetched(c *call, s *saying) {
 }
 
 // onSent notes that a piece was sent, or why it was not.
-func (t *transport) onSent(c *call, s *saying) {
+func (t *transport) onSent(c *call, s *transportMessage) {
 	if c.pull == nil {
 		t.e.w.fail(Right, "%v: rank %d sent a piece of no pull", t.e, c.peer.rank)
 		return
@@ -166,7 +166,7 @@ func (t *transport) onSent(c *call, s *saying) {
 }
 
 // took takes bytes that the pull expects.
-func (t *transport) took(c *call, s *saying) {
+func (t *transport) took(c *call, s *transportMessage) {
 	if c.late {
 		t.e.w.fail(Right, "%v: bytes of call %d, whose memory is its caller's again", t.e, c.id)
 		return
@@ -188,7 +188,7 @@ func (t *transport) endPull(c *call, failed bool) {
 	}
 }
 
-// endCall looks at the bytes, and does what they were for.
+// endCall checks the bytes, and completes what they were for.
 func (t *transport) endCall(c *call, failed bool) {
 	w := t.e.w
 	if !failed && !slices.Equal(c.buffer.runs, c.want) {
@@ -208,7 +208,7 @@ func (t *transport) endCall(c *call, failed bool) {
 			w.fail(Right, "%v: the bytes of send %d of rank %d are gone, and nobody took them away", t.e, c.send, c.peer.rank)
 		}
 	default:
-		c.peer.replies = append(c.peer.replies, &answering{what: saying{kind: sayTaken, id: c.send}})
+		c.peer.replies = append(c.peer.replies, &answering{what: transportMessage{kind: msgTaken, id: c.send}})
 	}
 }
 
@@ -227,7 +227,7 @@ func (t *transport) lose(p *transportPeer) {
 	}
 }
 
-// underWay are the operations to a peer that were begun and have not ended.
+// underWay returns the operations to a peer that were begun and have not ended.
 func (t *transport) underWay(p *transportPeer) []*operation {
 	all := append(append([]*operation(nil), p.out...), p.unacked...)
 	for _, c := range t.calls {

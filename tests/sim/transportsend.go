@@ -5,28 +5,28 @@ import (
 	"score/pm/uct/pull"
 )
 
-// sayKind is what a message of a transport says.
-type sayKind uint8
+// messageKind is the kind of a transport's message.
+type messageKind uint8
 
 const (
-	sayOffer sayKind = iota // send id: key, length, value
-	sayTaken                // send id has its bytes
-	sayPut                  // request: at, n, value; the last piece has last
-	sayFill                 // request: length, key of the bytes, value
-	sayAdd                  // request
-	sayGet                  // call id: length
-	sayFetch                // call id
-	sayAsk                  // call id: key, length, at, n, token
-	sayData                 // call id: at, n, bytes
-	sayDone                 // call id has ended: refused, value
-	saySent                 // call id: at, n were sent: refused
-	sayAck                  // requests up to upTo were served
-	sayNak                  // requests of run failed
+	msgOffer messageKind = iota // send id: key, length, value
+	msgTaken                    // send id has its bytes
+	msgPut                      // request: at, n, value; the last piece has last
+	msgFill                     // request: length, key of the bytes, value
+	msgAdd                      // request
+	msgGet                      // call id: length
+	msgFetch                    // call id
+	msgAsk                      // call id: key, length, at, n, token
+	msgData                     // call id: at, n, bytes
+	msgDone                     // call id has ended: refused, value
+	msgSent                     // call id: at, n were sent: refused
+	msgAck                      // requests up to upTo were served
+	msgNak                      // requests of run failed
 )
 
-// saying is what a message says.
-type saying struct {
-	kind    sayKind
+// transportMessage is the content of a transport's message.
+type transportMessage struct {
+	kind    messageKind
 	id      uint32
 	token   uint32
 	key     uint64
@@ -40,7 +40,7 @@ type saying struct {
 }
 
 // sendMessage sends a message to a peer, if there is room.
-func (t *transport) sendMessage(p *transportPeer, s saying) bool {
+func (t *transport) sendMessage(p *transportPeer, s transportMessage) bool {
 	e, f := t.e, p.flow
 	m := Message{Job: e.spec.Job, Channel: e.spec.Channel, From: e.spec.Rank, To: f.to, Index: f.next}
 	if !e.ctx.Send(e.w.now, f.to, m.Payload()) {
@@ -61,7 +61,7 @@ func (t *transport) advance(p *transportPeer) {
 		p.out = p.out[1:]
 	}
 	upTo, due := p.answers.Due()
-	if (due || t.bugs.ackFirst && p.answers.Owes()) && t.sendMessage(p, saying{kind: sayAck, upTo: upTo}) {
+	if (due || t.bugs.ackFirst && p.answers.Owes()) && t.sendMessage(p, transportMessage{kind: msgAck, upTo: upTo}) {
 		p.answers.Acked(upTo)
 	}
 }
@@ -81,7 +81,7 @@ func (t *transport) send(p *transportPeer, o *operation) bool {
 	case opSend:
 		o.source = t.expose(o.length, o.value)
 		p.sends = append(p.sends, o)
-		if !t.sendMessage(p, saying{kind: sayOffer, id: uint32(len(p.sends)), key: o.source, length: o.length, value: o.value}) {
+		if !t.sendMessage(p, transportMessage{kind: msgOffer, id: uint32(len(p.sends)), key: o.source, length: o.length, value: o.value}) {
 			p.sends = p.sends[:len(p.sends)-1]
 			t.conceal(o.source)
 			return false
@@ -89,7 +89,7 @@ func (t *transport) send(p *transportPeer, o *operation) bool {
 		return true
 	case opFill:
 		o.source = t.expose(o.length, o.value)
-		if !t.sendMessage(p, saying{kind: sayFill, length: o.length, key: o.source, value: o.value}) {
+		if !t.sendMessage(p, transportMessage{kind: msgFill, length: o.length, key: o.source, value: o.value}) {
 			t.conceal(o.source)
 			return false
 		}
@@ -97,7 +97,7 @@ func (t *transport) send(p *transportPeer, o *operation) bool {
 			p.barrier = o
 		}
 	case opAdd:
-		if !t.sendMessage(p, saying{kind: sayAdd}) {
+		if !t.sendMessage(p, transportMessage{kind: msgAdd}) {
 			return false
 		}
 	default:
@@ -115,7 +115,7 @@ func (t *transport) sendPut(p *transportPeer, o *operation) bool {
 	}
 	for range piecesInTurn {
 		n := min(o.length-o.at, t.plan.maxPiece)
-		if !t.sendMessage(p, saying{kind: sayPut, key: key, at: o.at, n: n, value: o.value}) {
+		if !t.sendMessage(p, transportMessage{kind: msgPut, key: key, at: o.at, n: n, value: o.value}) {
 			return false
 		}
 		o.run.Add(p.asks.Send())
@@ -135,13 +135,13 @@ func (t *transport) sendCall(p *transportPeer, o *operation) bool {
 	case opPull:
 		t.startPull(c)
 	case opFetch:
-		if !t.sendMessage(p, saying{kind: sayFetch, id: c.id}) {
+		if !t.sendMessage(p, transportMessage{kind: msgFetch, id: c.id}) {
 			t.forget(c)
 			return false
 		}
 		return true
 	default:
-		if !t.sendMessage(p, saying{kind: sayGet, id: c.id, length: o.length}) {
+		if !t.sendMessage(p, transportMessage{kind: msgGet, id: c.id, length: o.length}) {
 			t.forget(c)
 			return false
 		}
@@ -187,8 +187,8 @@ func (t *transport) startPull(c *call) {
 // reply sends what goes of an answer, and reports whether that was all.
 func (t *transport) reply(p *transportPeer, r *answering) bool {
 	switch {
-	case r.what.kind == sayNak:
-		if !t.sendMessage(p, saying{kind: sayNak, run: r.run}) {
+	case r.what.kind == msgNak:
+		if !t.sendMessage(p, transportMessage{kind: msgNak, run: r.run}) {
 			return false
 		}
 		p.answers.Refused()
@@ -205,7 +205,7 @@ func (t *transport) reply(p *transportPeer, r *answering) bool {
 			return false
 		}
 	}
-	if r.what.kind == sayData {
+	if r.what.kind == msgData {
 		return true // its last piece is the end
 	}
 	return t.sendMessage(p, r.what)
@@ -218,7 +218,7 @@ func (t *transport) sendFrame(p *transportPeer, r *answering) bool {
 		maxPiece = t.plan.frame
 	}
 	at, n, _ := r.piece.Next(maxPiece)
-	s := saying{kind: sayData, id: r.what.id, token: r.what.token, at: at, n: n, bytes: r.memory.read(at, n)}
+	s := transportMessage{kind: msgData, id: r.what.id, token: r.what.token, at: at, n: n, bytes: r.memory.read(at, n)}
 	if !r.bulk && !t.sendMessage(p, s) {
 		return false
 	}
@@ -244,7 +244,7 @@ func (t *transport) ask() {
 			return
 		}
 		c := t.calls[p.ID-1]
-		s := saying{kind: sayAsk, id: c.id, key: c.key, length: c.length, at: at, n: n, token: c.token}
+		s := transportMessage{kind: msgAsk, id: c.id, key: c.key, length: c.length, at: at, n: n, token: c.token}
 		if !t.sendMessage(c.peer, s) {
 			return
 		}
@@ -253,8 +253,8 @@ func (t *transport) ask() {
 }
 
 // answerAsk begins to send a piece.
-func (t *transport) answerAsk(p *transportPeer, s *saying) {
-	r := &answering{what: saying{kind: saySent, id: s.id, token: s.token, at: s.at, n: s.n}, bulk: t.plan.frame > 0}
+func (t *transport) answerAsk(p *transportPeer, s *transportMessage) {
+	r := &answering{what: transportMessage{kind: msgSent, id: s.id, token: s.token, at: s.at, n: s.n}, bulk: t.plan.frame > 0}
 	r.memory = t.find(p, s.key, s.length)
 	within := false
 	if r.piece, within = pull.Serve(s.length, s.at, s.n); !within || r.memory == nil {

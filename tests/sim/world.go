@@ -96,7 +96,7 @@ func (w *world) step() bool {
 	return true
 }
 
-// bound returns by when everything must be delivered or told.
+// bound returns by when everything must be delivered, or its failure reported.
 func (w *world) bound() int64 {
 	if w.cluster != nil {
 		return w.cluster.bound()
@@ -111,10 +111,10 @@ func (w *world) bound() int64 {
 	return bound
 }
 
-// happen does what an event says.
+// happen carries out an event.
 func (w *world) happen(ev event) {
 	if w.cluster != nil {
-		defer w.cluster.bury(ev)
+		defer w.cluster.recoverKilled(ev)
 	}
 	switch ev.kind {
 	case evArrive:
@@ -153,8 +153,8 @@ func (w *world) happen(ev event) {
 		w.leave(w.ends[ev.ref])
 	case evPeerDied:
 		w.notify(w.ends[ev.ref], ev.arg)
-	case evCalm:
-		w.becalm()
+	case evFaultsEnd:
+		w.endFaults()
 	default:
 		w.cluster.happen(ev)
 	}
@@ -180,7 +180,7 @@ func (w *world) build(make func(Spec) Context) {
 
 // schedule sets the events that do not follow from others.
 func (w *world) schedule() {
-	w.queue.add(start+w.calm, evCalm, 0, 0)
+	w.queue.add(start+w.calm, evFaultsEnd, 0, 0)
 	for i, e := range w.ends {
 		w.wake(e, start+w.rng.span(0, int64(time.Millisecond)))
 		if w.rng.chance(300) {
@@ -205,10 +205,10 @@ func (w *world) schedule() {
 	}
 }
 
-// becalm ends all faults.
-func (w *world) becalm() {
+// endFaults ends all faults.
+func (w *world) endFaults() {
 	if w.cluster != nil {
-		w.cluster.becalm()
+		w.cluster.endFaults()
 		return
 	}
 	w.calmed = true
@@ -231,10 +231,10 @@ func (w *world) crash(e *end) {
 		w.scheduleNews(e)
 	}
 	if w.res.Driven && !e.closed && w.rng.chance(500) {
-		e.haunted = e.ctx.End(w.now)
+		e.agentDrives = e.ctx.End(w.now)
 	}
 	w.recount()
-	if e.haunted {
+	if e.agentDrives {
 		w.touch(e)
 		return
 	}
@@ -256,7 +256,7 @@ func (w *world) recount() {
 	}
 }
 
-// done reports whether everything is delivered and acknowledged, or told.
+// done reports whether everything is delivered and acknowledged, or its failure was reported.
 func (w *world) done() bool {
 	if w.cluster != nil {
 		return w.cluster.finished()
@@ -264,7 +264,8 @@ func (w *world) done() bool {
 	return w.missing == 0 && w.unfinished() == ""
 }
 
-// unfinished names something that is not delivered, acknowledged or told.
+// unfinished names something that is not delivered or acknowledged, and whose failure was not
+// reported.
 func (w *world) unfinished() string {
 	if w.cluster != nil {
 		return w.cluster.unfinished()
@@ -298,7 +299,7 @@ func (w *world) unfinished() string {
 // peer returns the end of another rank of e's job on e's channel.
 func (w *world) peer(e *end, rank uint16) *end { return w.ends[e.group+int(rank)] }
 
-// wake lets a process take a turn at an instant, unless it is going to.
+// wake schedules a turn of a process, unless one is scheduled.
 func (w *world) wake(e *end, at int64) {
 	if !e.waking {
 		e.waking = true

@@ -13,14 +13,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// completeTimeout bounds how long a shell waits for a list: without a daemon there is none, and a
-// user who presses Tab wants no error message.
+// completeTimeout bounds how long a shell waits for a list. After it there is none, since a user
+// who presses Tab wants no error message.
 const completeTimeout = 500 * time.Millisecond
 
-// maxCompleted bounds the jobs that are offered, the latest first: more than anybody reads.
+// maxCompleted bounds the jobs that are offered, the latest first. It is more than anybody reads.
 const maxCompleted = 500
 
-// inTime asks a daemon for what a shell offers. Whatever goes wrong, what came until then is all.
+// inTime asks a daemon for the words that a shell offers. On an error it returns the words that
+// came until then.
 func (c *caller) inTime(command *cobra.Command, ask func(context.Context, *client.Client) []cobra.Completion) []cobra.Completion {
 	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
 	defer cancel()
@@ -118,13 +119,13 @@ func (c *caller) completeUsers(command *cobra.Command, arguments []string, _ str
 // completeRole offers the roles of daemons.
 var completeRole = cobra.FixedCompletions([]cobra.Completion{string(pki.Agent), string(pki.Server)}, cobra.ShellCompDirectiveNoFileComp)
 
-// CompleteRole has the roles of daemons offered for the flag role of a command.
+// CompleteRole makes shells offer the roles of daemons for a command's flag --role.
 func CompleteRole(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("role", completeRole) // it fails without the flag
 }
 
-// completeCertificates offers the roles of daemons, then the names of those of that role whose
-// certificate is good.
+// completeCertificates offers the roles of daemons, then the names of the role's daemons with a
+// valid certificate.
 func (c *caller) completeCertificates(command *cobra.Command, arguments []string, text string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(arguments) {
 	case 0:

@@ -1,9 +1,10 @@
-// Package cli has the commands by which users and administrators show and control
-// a cluster: all of scored except those that run a daemon.
+// Package cli has the commands with which users and administrators show and control a cluster: all
+// commands of scored except those that run a daemon.
 //
-// Every command is one or two calls of the daemon of this host, and a table for
-// people or, with --json, one object for programs. It starts no daemon (package
-// daemon does) and links none.
+// Every command makes one or two calls of this host's daemon and prints a table for people or, with
+// --json, one object for programs. It starts no daemon (package daemon does) and links none. Read
+// root.go first (options, connection, errors), then job.go as an example of a command; table.go
+// prints tables and JSON.
 //
 //	root := cli.Root()
 //	root.AddCommand(daemon.Commands()...)

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// flagError words errors of options for users: a malformed number or switch, for which the library
-// would quote its own parser, and an unknown option, for which it names a similar one.
+// flagError rewrites errors of options for users. For a malformed number or switch, the library
+// would quote its own parser. For an unknown option it names a similar one.
 func flagError(command *cobra.Command, err error) error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

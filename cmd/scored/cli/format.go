@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// shortTime shows a duration for people: as many digits as one compares.
+// shortTime shows a duration for people, with as many digits as they compare.
 func shortTime(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -62,7 +62,7 @@ func shortBytes(n uint64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(value, 'f', 1, 64), ".0") + units[unit:unit+1]
 }
 
-// residentWords is the memory of a job's largest rank, which is not known of ranks that were small
+// residentWords describes the memory of a job's largest rank. It is not known if ranks were small
 // and ended at once.
 func residentWords(usage *scorev1.Usage) string {
 	if usage.GetMaxRssBytes() == 0 {
@@ -71,7 +71,7 @@ func residentWords(usage *scorev1.Usage) string {
 	return shortBytes(usage.GetMaxRssBytes())
 }
 
-// numbers shortens ascending numbers: "0-3,7".
+// numbers formats ascending numbers as ranges: "0-3,7".
 func numbers(all []uint32) string {
 	var out strings.Builder
 	for i := 0; i < len(all); {
@@ -94,7 +94,7 @@ func numbers(all []uint32) string {
 	return out.String()
 }
 
-// orDash stands in for an empty cell.
+// orDash replaces an empty cell by a dash.
 func orDash(text string) string {
 	if text == "" {
 		return "-"
@@ -102,5 +102,5 @@ func orDash(text string) string {
 	return text
 }
 
-// printable keeps what others chose (names of jobs) from moving the cursor.
+// printable escapes text that others chose (names of jobs), so that it cannot move the cursor.
 func printable(text string) string { return quote.Text(text) }

@@ -92,12 +92,12 @@ ranks are being ended; done.`,
 	return command
 }
 
-// AddJSON declares --json.
+// AddJSON adds the flag --json.
 func AddJSON(command *cobra.Command, asJSON *bool) {
 	command.Flags().BoolVar(asJSON, "json", false, "print one JSON object for programs")
 }
 
-// printJobsJSON prints the jobs as they come.
+// printJobsJSON prints jobs as they arrive.
 func printJobsJSON(out io.Writer, jobs iter.Seq2[*scorev1.Job, error]) error {
 	list := newJSONList(out, "jobs")
 	for job, err := range jobs {

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// each calls act for every job named, goes on after an error, and returns them
-// all, since ending five jobs shall not stop at the first that has ended.
+// each calls act for every job. It goes on after errors and returns them all, since a command to
+// end five jobs must not stop at the first that has already ended.
 func each(arguments []string, act func(id uint64) error) error {
 	ids, err := parseJobs(arguments)
 	if err != nil {
@@ -34,7 +34,7 @@ func eachOf(ids []uint64, act func(id uint64) error) error {
 	return joinSentences(failures)
 }
 
-// joinSentences puts several errors on one line.
+// joinSentences joins several errors into one line.
 func joinSentences(failures []error) error {
 	if len(failures) == 0 {
 		return nil
@@ -64,7 +64,8 @@ SIGTERM before.`,
 			if err != nil {
 				return err
 			}
-			// The latest first: the end of a job that runs would start one that waits and is named, too.
+			// End the latest first. Otherwise the end of a running job could start a waiting job
+			// that is also to be ended.
 			slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(b, a) })
 			return eachOf(ids, func(id uint64) error {
 				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: now}))

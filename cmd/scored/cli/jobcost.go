@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// messagesData is what ranks did with messages, as --json prints it.
+// messagesData describes the messages of ranks, as --json prints it.
 type messagesData struct {
 	Channels      uint64 `json:"channels"`
 	Sent          uint64 `json:"sent"`
@@ -22,7 +22,7 @@ type messagesData struct {
 	Transports *transportsData `json:"transports,omitempty"`
 }
 
-// transportsData is what the layers above channels did, as --json prints it.
+// transportsData describes the work of the layers above channels, as --json prints it.
 type transportsData struct {
 	Lanes            uint64 `json:"lanes"`
 	LanesGivenBack   uint64 `json:"lanes_given_back"`
@@ -59,7 +59,7 @@ func newMessagesData(m *scorev1.Messages) *messagesData {
 	}
 }
 
-// fencesData is what ranks exchanged with those of other nodes, as --json prints it.
+// fencesData describes the exchange of ranks with those of other nodes, as --json prints it.
 type fencesData struct {
 	Fences      uint64 `json:"fences"`
 	PlainBytes  uint64 `json:"plain_bytes"`
@@ -73,7 +73,7 @@ func newFencesData(f *scorev1.Fences) *fencesData {
 	return &fencesData{f.GetFences(), f.GetPlainBytes(), f.GetPackedBytes()}
 }
 
-// shareData holds what a node measured of a job.
+// shareData is what a node measured of a job.
 type shareData struct {
 	Node    string       `json:"node"`
 	Usage   usageData    `json:"usage"`

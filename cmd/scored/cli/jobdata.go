@@ -126,7 +126,7 @@ func newJobData(job *scorev1.Job) jobData {
 	return data
 }
 
-// setBytes sets what JSON may not be able to say.
+// setBytes sets the fields for texts that are not UTF-8, which JSON cannot hold.
 func (d *jobData) setBytes(spec *scorev1.JobSpec) {
 	argv, directory := spec.GetArgv(), spec.GetWorkDir()
 	for _, argument := range argv {
@@ -157,7 +157,8 @@ func newRankData(rank *scorev1.RankState) rankData {
 	}
 }
 
-// nonNil makes an absent list [] in JSON, so that programs need no case for it.
+// nonNil replaces nil by an empty list, which is [] in JSON, so that programs need no case for
+// null.
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -47,7 +47,7 @@ and reports which changed meanwhile.`,
 	return command
 }
 
-// errPartial means that the dump lacks parts, which were named before.
+// errPartial means that the dump lacks parts, which the command has already named.
 var errPartial = errors.New("the dump is not complete")
 
 func dumpJob(command *cobra.Command, daemon *client.Client, request *scorev1.DumpJobRequest, dir string) error {
@@ -76,7 +76,7 @@ func dumpJob(command *cobra.Command, daemon *client.Client, request *scorev1.Dum
 	}
 }
 
-// dumpFiles writes what comes to files. One has its name only when it is complete.
+// dumpFiles writes a dump to files as it comes. A file gets its name only when it is complete.
 type dumpFiles struct {
 	command *cobra.Command
 	dir     string
@@ -148,7 +148,7 @@ func (d *dumpFiles) finish(complete bool) error {
 	return err
 }
 
-// takenWords say how far what was dumped is of one instant.
+// takenWords describes how far a dump shows a single instant.
 func takenWords(on, moving bool) string {
 	switch {
 	case moving:

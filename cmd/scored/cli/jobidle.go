@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// idleData tells, as --json prints it, of a running job whose ranks all sleep.
+// idleData describes a running job whose ranks all sleep, as --json prints it.
 type idleData struct {
 	SinceNanos      int64      `json:"since_nanos"`
 	DeadlockedNanos int64      `json:"deadlocked_nanos"`
@@ -62,7 +62,7 @@ func jobStateWord(job interface {
 	}
 }
 
-// idleLines returns the lines that say since when a job is idle and what may wake it.
+// idleLines returns lines about since when a job is idle and what may wake it.
 func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
 	if idle == nil {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// listFlags are those of lists of jobs.
+// listFlags are the flags of commands that list jobs.
 type listFlags struct {
 	user, since string
 	states      []string
@@ -23,7 +23,7 @@ type listFlags struct {
 	asJSON      bool
 }
 
-// add declares them; words are those of --state.
+// add adds the flags to a command. words are the words of --state.
 func (f *listFlags) add(c *caller, command *cobra.Command, since, state string, words []string) {
 	flags := command.Flags()
 	flags.StringVarP(&f.user, "user", "u", "", "jobs of this `user` only, by name or number")
@@ -31,7 +31,7 @@ func (f *listFlags) add(c *caller, command *cobra.Command, since, state string, 
 	flags.StringVar(&f.since, "since", "", since+" at this `time` or later: a time ago (90m, 24h), a day (2006-01-02), or 2006-01-02T15:04:05")
 	flags.Uint32VarP(&f.limit, "limit", "n", 0, "only the latest ones, at most this `number`")
 	AddJSON(command, &f.asJSON)
-	// They fail for flags that are not there.
+	// These fail only for flags that do not exist.
 	_ = command.RegisterFlagCompletionFunc("state", completeWords(words))
 	_ = command.RegisterFlagCompletionFunc("user", c.completeUserFlag)
 	for _, flag := range []string{"since", "limit"} {
@@ -72,7 +72,7 @@ func sinceNanos(text string, now time.Time) (int64, error) {
 	return 0, errors.New("--since " + strconv.Quote(text) + ": write a time ago as in 90m, a day as in 2026-01-31, or 2026-01-31T12:00:00")
 }
 
-// stateWords are the words of --state with what they mean.
+// stateWords returns the words of --state, and their values.
 func stateWords[T ~int32](names map[int32]string, prefix string) (words []string, values map[string]T) {
 	values = make(map[string]T)
 	for _, number := range slices.Sorted(maps.Keys(names)) {
@@ -90,7 +90,7 @@ var (
 	endReasons, endReasonOf = stateWords[scorev1.EndReason](scorev1.EndReason_name, "END_REASON_")
 )
 
-// readStates reads the words of --state. What the table shows with a space is read, too.
+// readStates reads the words of --state. It also reads words with a space, as the table shows them.
 func readStates[T any](given, words []string, values map[string]T) ([]T, error) {
 	var states []T
 	for _, text := range given {
@@ -127,7 +127,7 @@ func (f *listFlags) listRequest(all bool, now time.Time) (*scorev1.ListJobsReque
 	}, err
 }
 
-// userNames returns those that the cluster knows of.
+// userNames returns the users that the cluster knows of.
 func (c *caller) userNames(command *cobra.Command) []cobra.Completion {
 	return c.inTime(command, func(_ context.Context, daemon *client.Client) (names []cobra.Completion) {
 		users, _ := listUsers(command, daemon, "")

@@ -35,7 +35,7 @@ func metricsCommand(c *caller) *cobra.Command {
 	return command
 }
 
-// overviewData is the whole cluster in a few figures.
+// overviewData is the state of the whole cluster in a few figures.
 type overviewData struct {
 	Schema           int        `json:"schema"`
 	Cluster          string     `json:"cluster"`
@@ -52,7 +52,7 @@ type overviewData struct {
 	LateFreezes      uint64     `json:"late_freezes"`
 }
 
-// askOverview puts together what four calls tell.
+// askOverview combines the answers of four calls.
 func askOverview(command *cobra.Command, daemon *client.Client) (*overviewData, error) {
 	ctx := command.Context()
 	version, err := daemon.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
@@ -160,7 +160,7 @@ func (s *stepsData) words() string {
 		shortTime(time.Duration(s.P99Nanos)), shortTime(time.Duration(s.MaxNanos)))
 }
 
-// flushesData says how channels left the network, as --json prints it.
+// flushesData describes how channels left the network, as --json prints it.
 type flushesData struct {
 	Clean  uint64 `json:"clean"`
 	CutOff uint64 `json:"cut_off"`
@@ -239,7 +239,7 @@ func printFlushes(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
 	return t.flush()
 }
 
-// stepRow leaves out what never happened.
+// stepRow adds a row for a step, unless the step never happened.
 func stepRow(t *table, node string, job uint64, name string, step *scorev1.StepTimes) {
 	if step.GetCount() == 0 {
 		return

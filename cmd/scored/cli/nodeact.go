@@ -59,8 +59,8 @@ jobs that are left, and 'scored node resume' lets the nodes run new jobs again.`
 	return command
 }
 
-// awaitEmpty returns when the nodes have no jobs, or with a sentence that names
-// the jobs that are left when ctx ends; the list is the last that was seen.
+// awaitEmpty waits until the nodes have no jobs. If ctx ends first, its error names the jobs that
+// are left. It returns the last list of nodes.
 func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Client, names []string) (*scorev1.ListNodesResponse, error) {
 	told := ""
 	for {
@@ -89,7 +89,7 @@ func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Clie
 	}
 }
 
-// nodesIn are the nodes of these names that are in a list.
+// nodesIn returns the nodes of a list that have one of the names.
 func nodesIn(list *scorev1.ListNodesResponse, names []string) (found []*scorev1.Node) {
 	for _, name := range names {
 		if node := nodeIn(list, name); node != nil {
@@ -188,8 +188,8 @@ func printNodeRemoved(out io.Writer, name string, revoked uint32) {
 	fmt.Fprintf(out, "scored: node %s was removed; %s\n", name, certificates)
 }
 
-// withDone prints for programs what was done even if err says that something failed. It joins err
-// with the error of printing.
+// withDone prints for programs what was done, even if err is set because something failed. It joins
+// err with the error of printing.
 func withDone(asJSON bool, show func() error, err error) error {
 	if !asJSON {
 		return err
@@ -197,7 +197,7 @@ func withDone(asJSON bool, show func() error, err error) error {
 	return errors.Join(show(), err)
 }
 
-// eachNode calls act for every node, goes on after an error, and returns them all.
+// eachNode calls act for every node. It goes on after errors and returns them all.
 func eachNode(names []string, act func(name string) error) error {
 	var failures []error
 	for _, name := range names {

@@ -38,7 +38,7 @@ type nodeData struct {
 	Notes            []string   `json:"notes"`
 }
 
-// drainData says why a node takes no new jobs.
+// drainData is the reason why a node takes no new jobs.
 type drainData struct {
 	Reason     string `json:"reason"`
 	By         string `json:"by"`

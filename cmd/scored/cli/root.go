@@ -16,12 +16,12 @@ const (
 	// exitFailure is the exit code of a command that failed.
 	exitFailure = 1
 
-	// exitCluster is scored's own failure where the exit code is otherwise a
-	// job's, as scrun has it.
+	// exitCluster is the exit code of scored's own failure if the exit code is otherwise a job's,
+	// as in scrun.
 	exitCluster = 125
 )
 
-// ExitError ends the program with a code of its own.
+// ExitError ends the program with a certain exit code.
 type ExitError struct {
 	Code int
 	// Err is printed, unless nil.
@@ -94,19 +94,19 @@ func Execute(root *cobra.Command, arguments []string) int {
 	return exit.Code
 }
 
-// caller reaches the cluster that the flags and the environment name.
+// caller connects to the cluster that the flags and the environment name.
 type caller struct {
 	socket string
 }
 
-// dial connects to it, and waits for it if it restarts.
+// dial connects to the daemon, and waits if the daemon restarts.
 func (c *caller) dial(command *cobra.Command) (*client.Client, error) {
 	return c.dialIn(client.WithNotice(command.Context(), func(err error) {
 		fmt.Fprintln(command.ErrOrStderr(), "scored: "+client.Sentence(err)+"; scored waits")
 	}), command)
 }
 
-// dialIn connects to it with the context's patience.
+// dialIn connects to the daemon, and waits for it as ctx allows.
 func (c *caller) dialIn(ctx context.Context, command *cobra.Command) (*client.Client, error) {
 	socket := c.socket
 	if flag := command.Flag("cluster"); flag != nil {
@@ -115,7 +115,7 @@ func (c *caller) dialIn(ctx context.Context, command *cobra.Command) (*client.Cl
 	return client.Dial(ctx, client.ChoiceFrom(socket, os.Getenv))
 }
 
-// with runs call with a connection.
+// with returns a command's function that runs call with a connection.
 func (c *caller) with(call func(command *cobra.Command, arguments []string, daemon *client.Client) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, arguments []string) error {
 		daemon, err := c.dial(command)
@@ -127,7 +127,7 @@ func (c *caller) with(call func(command *cobra.Command, arguments []string, daem
 	}
 }
 
-// withJob is with for a command whose first argument is a job.
+// withJob is like with, for a command with a job as its first argument.
 func (c *caller) withJob(call func(command *cobra.Command, id uint64, daemon *client.Client) error) func(*cobra.Command, []string) error {
 	return c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 		id, err := parseJob(arguments[0])

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Control sequences (ECMA-48, and xterm's alternate screen, which all terminals of today have).
+// The control sequences (ECMA-48, and xterm's alternate screen, which all today's terminals have).
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // alternate screen, no cursor
 	leaveScreen = "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -31,7 +31,7 @@ type screen struct {
 	before  *term.State // nil: not entered
 }
 
-// enter takes the terminal over.
+// enter switches the terminal to frames.
 func (s *screen) enter() error {
 	before, err := term.MakeRaw(int(s.in.Fd()))
 	if err != nil {

@@ -129,7 +129,7 @@ func serverStepDownCommand(c *caller) *cobra.Command {
 				}{schema, leader})
 			}
 			if leader == "" {
-				leader = "nobody yet; see 'scored server list'"
+				leader = "none yet; see 'scored server list'"
 			}
 			_, err = fmt.Fprintln(command.OutOrStdout(), "leader:", leader)
 			return err

@@ -10,13 +10,13 @@ import (
 const (
 	// slowAnswer is a quarter of the leader's lease: after the lease without answers it steps down.
 	slowAnswer = 100 * time.Millisecond
-	// behindEntries is what a follower of a busy leader may lack without being slow: some tenths of
-	// a second's.
+	// behindEntries is how many entries a follower of a busy leader may lack without being slow:
+	// the entries of some tenths of a second.
 	behindEntries = 1000
 	// slowWrite is the shortest write that users notice.
 	slowWrite = time.Second
-	// fullPart and fullBytes are when a disk is nearly full: both must hold, as a hundredth of a
-	// large disk lasts for years.
+	// fullPart and fullBytes are the free space below which a disk is nearly full. Both must be
+	// undercut, since a twentieth of a large disk lasts for years.
 	fullPart  = 0.05
 	fullBytes = 1 << 30
 )
@@ -32,7 +32,7 @@ type serverData struct {
 	BehindEntries  uint64    `json:"behind_entries"`
 	RoundTripNanos int64     `json:"round_trip_nanos"`
 	Disk           *diskData `json:"disk,omitempty"`
-	// Version and the protocols are those of a server that answers.
+	// Version and the protocols are set if the server answers.
 	Version        string `json:"version,omitempty"`
 	ProtocolOldest uint32 `json:"protocol_oldest,omitempty"`
 	ProtocolNewest uint32 `json:"protocol_newest,omitempty"`
@@ -56,7 +56,7 @@ func serverDataOf(s *scorev1.Server) serverData {
 	return data
 }
 
-// serverHealth says all that is wrong with a server.
+// serverHealth describes everything that is wrong with a server.
 func serverHealth(s *scorev1.Server) string {
 	if silent := time.Duration(s.GetSilentNanos()); silent > 0 {
 		return "unreachable for " + silent.Round(time.Second).String()

@@ -18,7 +18,7 @@ func configCommand(c *caller) *cobra.Command {
 		configListCommand(c), configGetCommand(c), configSetCommand(c))
 }
 
-// settingsHelp lists the table for the help text.
+// settingsHelp returns the table of settings for the help text.
 func settingsHelp() string {
 	var out strings.Builder
 	for i := range settings {
@@ -27,7 +27,7 @@ func settingsHelp() string {
 	return out.String()
 }
 
-// completeSettings offers the settings, then the words that a value can be.
+// completeSettings offers the settings, then the words that a value may be.
 func completeSettings(values bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, arguments []string, _ string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
 		switch len(arguments) {
@@ -60,7 +60,7 @@ func configListCommand(c *caller) *cobra.Command {
 	return command
 }
 
-// atMostOne refuses a second argument.
+// atMostOne returns a check that refuses a second argument.
 func atMostOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, arguments []string) error {
 		if len(arguments) > 1 {
@@ -111,10 +111,10 @@ func showSettings(command *cobra.Command, daemon *client.Client, shown []setting
 	return printSettings(command.OutOrStdout(), shown, values)
 }
 
-// errNoSettings cannot occur with a leader of this program: its answer always has settings.
+// errNoSettings means that the daemon's answer is malformed.
 var errNoSettings = errors.New("the daemon's answer has no settings")
 
-// printSettings shows a single one without its name, for scripts.
+// printSettings prints settings; a single one without its name, for scripts.
 func printSettings(out io.Writer, shown []setting, values *scorev1.Settings) error {
 	if len(shown) == 1 {
 		_, err := fmt.Fprintln(out, shown[0].show(values))

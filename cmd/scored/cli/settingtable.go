@@ -27,13 +27,13 @@ type setting struct {
 }
 
 const (
-	// usual stands for a setting that nobody has changed.
+	// usual is the word for a setting that nobody has changed.
 	usual = "default"
-	// equalShare stands for a default of memory that follows the nodes' sizes.
+	// equalShare is the word for a default of memory that follows the nodes' sizes.
 	equalShare = "share"
 )
 
-// settings is the table of them all.
+// settings is the table of all settings.
 var settings = []setting{
 	timeSetting("slice", "slice_nanos", "time slice: how long a row of the gang matrix is on",
 		gang.MinSlice, gang.MaxSlice, "", func(s *scorev1.Settings) *int64 { return &s.SliceNanos }),
@@ -151,7 +151,7 @@ var memorySetting = setting{
 
 var fairShareSetting = fairShare()
 
-// fairShare may be 0, which is not the default.
+// fairShare returns the setting of fair-share points. Its value may be 0, which is not the default.
 func fairShare() setting {
 	one := setting{
 		key:     "fair_share",
@@ -186,7 +186,8 @@ func (s *setting) bounds() string {
 	return strings.Join(append([]string{s.allowed}, s.words...), ", or ")
 }
 
-// orWord leaves a setting at its default where the word for that stands.
+// orWord returns a function that leaves the default if the text is the word unset, and else calls
+// read.
 func (s *setting) orWord(unset string, read func(*scorev1.Settings, string) error) func(*scorev1.Settings, string) error {
 	return func(values *scorev1.Settings, text string) error {
 		if unset != "" && text == unset {
@@ -204,7 +205,7 @@ func (s *setting) number(text string, low, high uint32) (uint32, error) {
 	return uint32(value), nil
 }
 
-// plainTime leaves out what is zero: 1m, not 1m0s.
+// plainTime formats a duration without units that are zero: 1m, not 1m0s.
 func plainTime(d time.Duration) string {
 	text := d.String()
 	if short, ok := strings.CutSuffix(text, "m0s"); ok {

@@ -37,7 +37,7 @@ file, too.`,
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			path := arguments[0]
 			if _, err := os.Lstat(path); err == nil && !replace {
-				return fmt.Errorf("%s is there already; choose another name, or give --replace", path)
+				return fmt.Errorf("%s exists; choose another name, or use --replace", path)
 			}
 			saved, err := saveSnapshot(command, daemon, path)
 			if err != nil {
@@ -50,13 +50,13 @@ file, too.`,
 			return err
 		}),
 	}
-	command.Flags().BoolVar(&replace, "replace", false, "replace the file if it is there, once the new one is complete")
+	command.Flags().BoolVar(&replace, "replace", false, "replace an existing file, once the new one is complete")
 	AddJSON(command, &asJSON)
 	return command
 }
 
-// saveSnapshot writes what the daemon sends beside the file, reads it back, and gives it
-// its name.
+// saveSnapshot writes what the daemon sends to a temporary file beside path, verifies it, and
+// renames it to path.
 func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (saved Saved, err error) {
 	stream, err := daemon.Cluster.SaveSnapshot(command.Context(), connect.NewRequest(&scorev1.SaveSnapshotRequest{}))
 	if err != nil {
@@ -86,7 +86,7 @@ func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (s
 	return saved, os.Rename(file.Name(), path)
 }
 
-// Saved is what is in a file of a snapshot.
+// Saved is a saved snapshot, read from its file.
 type Saved struct {
 	backup.Head
 	State *state.State
@@ -140,7 +140,7 @@ type snapshotData struct {
 	Unfinished int    `json:"jobs_unfinished"`
 	Finished   int    `json:"jobs_finished"`
 	NextJob    uint64 `json:"next_job"`
-	// DataDir is the directory that was filled with it.
+	// DataDir is the directory that was filled with the snapshot.
 	DataDir string `json:"data_dir,omitempty"`
 }
 
@@ -152,7 +152,7 @@ func (s Saved) data(path string) snapshotData {
 	}
 }
 
-// PrintRestored prints, for programs, what of the file at path fills a data directory.
+// PrintRestored prints, for programs, the snapshot of the file at path that fills a data directory.
 func (s Saved) PrintRestored(out io.Writer, path, dataDir string) error {
 	data := s.data(path)
 	data.DataDir = dataDir

@@ -18,7 +18,7 @@ func stageCommand(c *caller) *cobra.Command {
 		stageListCommand(c), stageClearCommand(c))
 }
 
-// stagedData is what a node keeps of a user, as --json prints it.
+// stagedData describes a user's files on a node, as --json prints it.
 type stagedData struct {
 	Node  string `json:"node"`
 	UID   uint32 `json:"uid"`

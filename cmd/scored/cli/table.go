@@ -9,8 +9,8 @@ import (
 	"text/tabwriter"
 )
 
-// schema is the version of what --json prints. It changes when a field is
-// renamed, removed or gets another meaning; new fields do not change it.
+// schema is the version of the output of --json. It changes if a field is renamed, removed or gets
+// another meaning, but not for new fields.
 const schema = 1
 
 // table prints aligned columns.
@@ -26,7 +26,7 @@ func newTable(out io.Writer, headings ...string) *table {
 	return t
 }
 
-// row adds a line. Cells hold no tabs or line ends.
+// row adds a line. Cells must not contain tabs or line ends.
 func (t *table) row(cells ...string) {
 	fmt.Fprintln(t.writer, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
 }
@@ -34,7 +34,7 @@ func (t *table) row(cells ...string) {
 // flush prints the table.
 func (t *table) flush() error { return t.writer.Flush() }
 
-// printJSON prints one object for programs. Its first member is the schema.
+// printJSON prints one object for programs. The object's first member is the schema.
 func printJSON(out io.Writer, value any) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
@@ -42,8 +42,8 @@ func printJSON(out io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// jsonList prints an object with one list, as printJSON would, element by element: the whole need
-// not be in memory.
+// jsonList prints an object with one list, like printJSON, but element by element, so that the
+// whole list need not be in memory.
 type jsonList struct {
 	out   io.Writer
 	name  string
@@ -52,8 +52,8 @@ type jsonList struct {
 
 func newJSONList(out io.Writer, name string) *jsonList { return &jsonList{out: out, name: name} }
 
-// add prints one element. Nothing is printed before the first, so that a failure until then leaves
-// no half object.
+// add prints one element. Nothing is printed before the first element, so that an earlier failure
+// leaves no incomplete object.
 func (l *jsonList) add(element any) error {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

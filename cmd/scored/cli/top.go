@@ -21,9 +21,9 @@ import (
 const (
 	// topInterval is how often nodes report.
 	topInterval = time.Second
-	// topShortest keeps a forgotten top from being work for the leader.
+	// topShortest is the shortest interval, so that a forgotten top does not load the leader.
 	topShortest = 100 * time.Millisecond
-	// topPatience bounds one question.
+	// topPatience bounds one request.
 	topPatience = 10 * time.Second
 )
 
@@ -86,7 +86,7 @@ func askTop(ctx context.Context, daemon *client.Client) (*scorev1.GetTopResponse
 	return reply.Msg, nil
 }
 
-// askFunc asks for the next frame's figures.
+// askFunc requests the figures of the next frame.
 type askFunc func(context.Context) (*scorev1.GetTopResponse, error)
 
 func runTop(command *cobra.Command, o *topOptions, ask askFunc) error {
@@ -137,7 +137,7 @@ func batchTop(ctx context.Context, out io.Writer, o *topOptions, sort topSort, a
 	}
 }
 
-// withoutCancel takes the user's ^C for no error.
+// withoutCancel returns nil for an error that the user's ^C has caused.
 func withoutCancel(ctx context.Context, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return nil

@@ -17,7 +17,7 @@ type topLine struct {
 	style style
 }
 
-// style of a line.
+// style is the style of a line.
 type style uint8
 
 const (
@@ -27,15 +27,14 @@ const (
 )
 
 const (
-	// topNodes is the number of columns from which on neighbours with the same jobs in all rows
-	// share one column.
+	// topNodes is the number of columns above which neighbours with the same jobs in all rows share
+	// one column.
 	topNodes = 8
-	// topJobLines are left for jobs below a matrix of many rows.
+	// topJobLines is how many lines are left for jobs below a matrix of many rows.
 	topJobLines = 6
 )
 
-// topFrame makes a frame of at most width columns and height lines; 0 means no limit. It depends on
-// nothing but its arguments.
+// topFrame returns a frame of at most width columns and height lines; 0 means no limit.
 func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []topLine {
 	lines := topTitle(top)
 	matrix := matrixLines(top.GetMatrix())
@@ -63,7 +62,7 @@ func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []to
 	return lines
 }
 
-// shorten keeps at most so many lines. If it drops some, the last line says what is missing.
+// shorten cuts lines to limit lines. The last line says how many more there are.
 func shorten(lines []topLine, limit int, what string) []topLine {
 	left := len(lines) - limit + 1
 	return append(slices.Clone(lines[:limit-1]), topLine{text: fmt.Sprintf("... %d %s more", left, what)})
@@ -95,8 +94,8 @@ func topTitle(top *scorev1.GetTopResponse) []topLine {
 	}
 }
 
-// matrixLines returns the rows of the matrix; neighbouring nodes with the same jobs share a column
-// if there are many.
+// matrixLines returns the rows of the matrix. If there are many columns, neighbouring nodes with
+// the same jobs share one.
 func matrixLines(matrix *scorev1.GetMatrixResponse) []topLine {
 	if len(matrix.GetRows()) == 0 {
 		return []topLine{{text: "no job runs"}}
@@ -219,7 +218,7 @@ func shortRate(perSecond float64) string {
 	}
 }
 
-// align makes a table of rows, each with its style.
+// align formats rows as a table, each with its style.
 func align(rows [][]string, styles []style) []topLine {
 	var text bytes.Buffer
 	t := newTable(&text)

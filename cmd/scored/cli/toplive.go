@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keys that are no letters: the terminal makes no signals of them while it shows frames.
+// Control keys. The terminal does not turn them into signals while it shows frames.
 const (
 	keyEnd       = 4 // ^D, or the terminal is gone
 	keyInterrupt = 3 // ^C
@@ -35,13 +35,13 @@ type liveTop struct {
 	trouble error // the last question was not answered
 }
 
-// answer to a question.
+// topAnswer is the answer to a request.
 type topAnswer struct {
 	top *scorev1.GetTopResponse
 	err error
 }
 
-// run shows frames until the user leaves. The terminal is as before when it returns, or panics.
+// run shows frames until the user leaves. It restores the terminal when it returns or panics.
 func (l *liveTop) run(ctx context.Context) (err error) {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGWINCH, unix.SIGCONT)
@@ -67,7 +67,7 @@ func (l *liveTop) run(ctx context.Context) (err error) {
 	return l.serve(ctx, signals, typed, answers)
 }
 
-// drain lets who writes to the channel go on, until it is closed.
+// drain reads from the channel until it is closed, so that its writer can go on.
 func drain(typed <-chan byte) {
 	go func() {
 		for range typed { //nolint:revive // what is typed now is for nobody
@@ -75,8 +75,7 @@ func drain(typed <-chan byte) {
 	}()
 }
 
-// questions asks once per interval; one that was not taken is replaced by none: the view is late
-// then.
+// questions requests figures once per interval, or less often if the answers are taken late.
 func (l *liveTop) questions(ctx context.Context, answers chan<- topAnswer) {
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()
@@ -123,7 +122,7 @@ func (l *liveTop) take(a topAnswer) {
 	}
 }
 
-// key does what a key asks for.
+// key performs the action of a key.
 func (l *liveTop) key(key byte) (leave bool, err error) {
 	switch key {
 	case 'q', 'Q', keyEnd, keyInterrupt, keyQuit, 0:
@@ -139,7 +138,7 @@ func (l *liveTop) key(key byte) (leave bool, err error) {
 	return false, nil
 }
 
-// suspend does what ^Z does elsewhere.
+// suspend stops the program like ^Z in other programs.
 func (l *liveTop) suspend() error {
 	if err := l.screen.leave(); err != nil {
 		return err

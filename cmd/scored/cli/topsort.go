@@ -5,7 +5,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// topSort is an order of the jobs: by name of a flag, or by a key of the live view.
+// topSort is an order of the jobs. Users choose it by name with a flag, or by a key in the live
+// view.
 type topSort struct {
 	name  string
 	key   byte
@@ -30,7 +31,8 @@ func topSortNames() (names []string) {
 	return names
 }
 
-// compare puts jobs of equal value in the order of their numbers, and waiting ones behind.
+// compare compares two jobs. Waiting jobs come last; jobs of equal value are in the order of their
+// numbers.
 func (s topSort) compare(x, y *scorev1.TopJob) int {
 	waits := func(j *scorev1.TopJob) int {
 		if j.GetState() == scorev1.JobState_JOB_STATE_QUEUED {

@@ -26,7 +26,7 @@ func userCommand(c *caller) *cobra.Command {
 // none is the word for no limit.
 const none = "none"
 
-// userField is one thing of a user that can be set.
+// userField is a property of a user that can be set.
 type userField struct {
 	key   string // also its name in the request
 	about string
@@ -34,7 +34,7 @@ type userField struct {
 	read  func(*scorev1.User, string) error
 }
 
-// userFields is the table of them all.
+// userFields is the table of all such properties.
 var userFields = []userField{
 	{
 		key: "role", about: "user; operator (may do to everybody's jobs what their owners may); admin (may also change users and settings)",

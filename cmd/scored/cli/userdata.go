@@ -5,8 +5,7 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// userData is a user as --json prints it. Times of CPUs are microseconds; a
-// limit of 0 is none.
+// userData is a user as --json prints it. CPU times are in microseconds; a limit of 0 means none.
 type userData struct {
 	UID          uint32     `json:"uid"`
 	Name         string     `json:"name"`

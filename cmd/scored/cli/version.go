@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// versionData is what scored version prints.
+// versionData is the output of scored version.
 type versionData struct {
 	Schema  int    `json:"schema"`
 	Program string `json:"program"`
 	Cluster string `json:"cluster,omitempty"`
 	Daemon  string `json:"daemon,omitempty"`
-	// What this program understands, and in what the cluster's log is written.
+	// The protocols that this program understands, and the one of the cluster's log.
 	ProtocolOldest uint32 `json:"protocol_oldest"`
 	ProtocolNewest uint32 `json:"protocol_newest"`
 	LogProtocol    uint32 `json:"log_protocol,omitempty"`

@@ -22,7 +22,7 @@ func Changes(was, is Config) []string {
 	return keys
 }
 
-// keys are all sections ("agent") and keys ("agent.cpus") there are, in the order of the file.
+// keys returns all sections ("agent") and keys ("agent.cpus"), in the order of the file.
 func keys() (all []string) {
 	for section := range reflect.TypeFor[Config]().Fields() {
 		all = append(all, section.Tag.Get("toml"))
@@ -33,8 +33,8 @@ func keys() (all []string) {
 	return all
 }
 
-// unwritable returns the first key, with its value, that TOML has no words for: a text that is not
-// UTF-8; "": there is none.
+// unwritable returns the first key with a value that TOML cannot hold, namely text that is not
+// UTF-8; "" if there is none.
 func unwritable(c Config) string {
 	sections := reflect.ValueOf(c)
 	for i := range sections.NumField() {

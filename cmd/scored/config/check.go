@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// minSlice is the shortest time a gang can use between two switches, which
-	// take a tenth of a millisecond.
+	// minSlice is the shortest useful slice: a switch takes a tenth of a millisecond.
 	minSlice = time.Millisecond
 	// maxSlice keeps a user's wait for the next slice bearable.
 	maxSlice = time.Minute
@@ -26,11 +25,11 @@ const (
 	maxRows = 64
 	// maxWarm bounds the memory that waiting stewards take.
 	maxWarm = 64
-	// maxGrace is how long jobs may go on that nobody can reach.
+	// maxGrace is how long jobs that nobody can reach may run on.
 	maxGrace = 24 * time.Hour
 )
 
-// problem is a value that cannot be used.
+// problem is a key with a wrong value.
 type problem struct {
 	key string
 	err error
@@ -49,7 +48,7 @@ func (c *Config) check() *problem {
 	return nil
 }
 
-// first returns the first of several problems that is one.
+// first returns a problem with the first error that is not nil.
 func first(key []string, errs ...error) *problem {
 	for i, err := range errs {
 		if err != nil {
@@ -92,7 +91,7 @@ func (s *Server) check(anywhere bool) *problem {
 	)
 }
 
-// DefaultMemory is memory_per_cpu in bytes; 0 stands for an equal share.
+// DefaultMemory returns memory_per_cpu in bytes; 0 means an equal share.
 func (s *Server) DefaultMemory() (uint64, error) {
 	if s.MemoryPerCPU == "" {
 		return 0, nil
@@ -143,7 +142,7 @@ func (a *Agent) check(anywhere bool) *problem {
 	)
 }
 
-// UserSocket returns socket, or its default.
+// UserSocket returns the users' socket, or its default.
 func (a *Agent) UserSocket() string {
 	if a.Socket != "" {
 		return a.Socket
@@ -188,7 +187,7 @@ func checkOptionalPath(path string) error {
 	return checkPath(path)
 }
 
-// checkAddress takes host:port, which is on loopback unless connections are encrypted.
+// checkAddress checks host:port. Unless anywhere is set, the host must be loopback.
 func checkAddress(address string, anywhere bool) error {
 	if !anywhere {
 		return checkLoopback(address)
@@ -205,7 +204,7 @@ func validPort(port string) bool {
 	return err == nil
 }
 
-// checkAdvertise takes what other hosts can dial.
+// checkAdvertise checks host:port that other hosts can dial.
 func checkAdvertise(address string) error {
 	if address == "" {
 		return nil
@@ -217,7 +216,7 @@ func checkAdvertise(address string) error {
 	return nil
 }
 
-// checkLoopback refuses what other hosts could reach.
+// checkLoopback refuses addresses that other hosts could reach.
 func checkLoopback(address string) error {
 	if _, port, err := net.SplitHostPort(address); err == nil && !validPort(port) {
 		return fmt.Errorf("%q is not host:port", address)

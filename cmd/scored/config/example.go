@@ -13,11 +13,11 @@ const exampleHead = `# Configuration of the daemons of score: scored server and 
 # 'make generate'.
 `
 
-// Example is the commented example file. Uncommenting every key gives the
-// defaults.
+// Example returns the commented example file. It sets no key; every key is commented out with its
+// default.
 func Example() (string, error) { return Commented(exampleHead, Default()) }
 
-// Commented is a file with all keys and their meaning, behind a head. Those that have their default
+// Commented returns a file with a head, all keys and their meaning. Keys that have their default
 // are commented out.
 func Commented(head string, c Config) (string, error) {
 	var out strings.Builder

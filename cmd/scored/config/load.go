@@ -16,11 +16,11 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// maxFile bounds a configuration file; ours has 3 KB.
+// maxFile bounds a configuration file; the example has 3 KB.
 const maxFile = 1 << 20
 
-// Load reads and checks the file. An empty path means DefaultPath, which may be
-// missing; then the defaults hold.
+// Load reads and checks a file. An empty path means DefaultPath. If that file is missing, Load
+// returns the defaults.
 func Load(path string) (Config, error) {
 	name := path
 	if name == "" {
@@ -36,8 +36,8 @@ func Load(path string) (Config, error) {
 	return Parse(name, text)
 }
 
-// Unset reports whether there is no file, or one that sets no key, as a package installs it: such a
-// file may be replaced. What cannot be read or understood counts as set.
+// Unset reports whether a file may be replaced: it does not exist, or it sets no key, like the file
+// that packages install. A file that cannot be read or parsed may not be replaced.
 func Unset(path string) bool {
 	text, err := readBounded(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func readBounded(name string) ([]byte, error) {
 	return text, err
 }
 
-// Parse reads and checks a file's text; name stands in the errors.
+// Parse reads and checks a file's text. name is the file's name for errors.
 func Parse(name string, text []byte) (Config, error) {
 	config := Default()
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
@@ -81,7 +81,8 @@ func Parse(name string, text []byte) (Config, error) {
 	return config, nil
 }
 
-// decodeError names the place of what TOML, or a field's type, does not allow.
+// decodeError returns an error with the place in the file and without Go's types, for text that
+// TOML or a field's type does not allow.
 func decodeError(name string, err error) error {
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
 		first := unknown.Errors[0]
@@ -100,14 +101,13 @@ func decodeError(name string, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongType matches the library's error for a value whose type is not the
-// field's. It is compiled at the first such error, not at the start of every
-// process.
+// wrongType matches the library's error for a value of the wrong type. It is compiled at the first
+// such error, not at the start of every process.
 var wrongType = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^cannot (?:decode|store) (?:TOML|a toml) (\w+) (?:into|in) .*?(\S+)$`)
 })
 
-// typeWords are the types of our fields in words.
+// typeWords are the types of the configuration's fields in words.
 var typeWords = map[string]string{
 	"string":   "a text in quotes",
 	"bool":     "true or false",
@@ -116,7 +116,7 @@ var typeWords = map[string]string{
 	"[]string": "a list of texts in brackets",
 }
 
-// plainWords spares users the names of Go's types.
+// plainWords replaces the names of Go's types by words for users.
 func plainWords(message string) string {
 	parts := wrongType().FindStringSubmatch(message)
 	if parts == nil || typeWords[parts[2]] == "" {
@@ -129,8 +129,8 @@ func plainWords(message string) string {
 	return fmt.Sprintf("it is %s, not %s%s", typeWords[parts[2]], article, parts[1])
 }
 
-// lineOf finds where a key ("agent.cgroups") is set, as ":12", or "" where it
-// has its default.
+// lineOf returns the line in which a key ("agent.cgroups") is set, as ":12", or "" if the file does
+// not set it.
 func lineOf(text []byte, key string) string {
 	parser := unstable.Parser{}
 	parser.Reset(text)

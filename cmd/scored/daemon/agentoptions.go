@@ -53,7 +53,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		Cluster:        c.Cluster.Name,
 		Version:        api.Version(),
 		RunDir:         filepath.Join(a.RunDir, name),
-		Servers:        serverURLs(a.Servers),
+		Servers:        serverURLs(serverAddresses(c, certificates)),
 		ClusterKey:     key,
 		Credentials:    own,
 		CertificateDir: certificates,

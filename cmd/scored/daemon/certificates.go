@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"score/cmd/scored/config"
 	"score/scored/api/identity/pki"
+	"slices"
 	"time"
 )
 
@@ -23,6 +24,21 @@ func credentials(c config.Cluster, role pki.Role, name string) (*pki.Credentials
 	dir := certificateDir(c, role, name)
 	loaded, err := pki.Load(dir, time.Now)
 	return loaded, dir, err
+}
+
+// serverAddresses returns the servers in the configuration, then those that the daemon's token named:
+// joining does not change a configuration that sets keys, and the servers in it may all be gone.
+func serverAddresses(c config.Config, certificates string) []string {
+	addresses := c.Agent.Servers
+	if certificates == "" {
+		return addresses
+	}
+	for _, address := range pki.ReadServers(certificates) {
+		if !slices.Contains(addresses, address) {
+			addresses = append(slices.Clip(addresses), address)
+		}
+	}
+	return addresses
 }
 
 // serverName returns the configured name, or the host's.

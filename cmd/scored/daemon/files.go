@@ -18,7 +18,7 @@ func newFile(path string, data []byte, mode fs.FileMode) error {
 	return atomicfile.Create(path, data, mode)
 }
 
-// replaceFile is newFile for a file that may exist.
+// replaceFile is like newFile, for a file that may exist.
 func replaceFile(path string, data []byte, mode fs.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), dirMode); err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 	"score/cmd/scored/config"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,11 +63,6 @@ func (j joining) admit(ctx context.Context, c config.Config, token *pki.Token, o
 	if fresh {
 		c.Cluster.Name, c.Agent.Servers = token.Cluster, token.Servers
 	}
-	for _, server := range token.Servers { // the servers in the file may all be gone
-		if !slices.Contains(c.Agent.Servers, server) {
-			c.Agent.Servers = append(slices.Clip(c.Agent.Servers), server)
-		}
-	}
 	if c.Cluster.Certificates == "" {
 		if !fresh {
 			return c, fmt.Errorf("%s names no directory for certificates; set cluster.certificates, or remove the file", path)
@@ -94,7 +88,7 @@ func (j joining) admit(ctx context.Context, c config.Config, token *pki.Token, o
 	if fresh {
 		listenAt(&c, member.Address)
 	}
-	if err := j.save(c, dir, member); err != nil {
+	if err := save(c, dir, token, member); err != nil {
 		return c, err
 	}
 	if fresh {
@@ -124,11 +118,14 @@ func readToken(text string, in io.Reader) (*pki.Token, error) {
 }
 
 // save saves what the daemon got by joining.
-func (j joining) save(c config.Config, dir string, m *join.Member) error {
+func save(c config.Config, dir string, token *pki.Token, m *join.Member) error {
 	for _, made := range []string{c.Cluster.Certificates, filepath.Dir(c.Cluster.KeyFile)} {
 		if err := os.MkdirAll(made, 0o755); err != nil {
 			return err
 		}
+	}
+	if err := pki.SaveServers(dir, token.Servers); err != nil {
+		return err
 	}
 	if m.Authority != nil {
 		if err := keepKey(c.Cluster.KeyFile, m.ClusterKey); err != nil {

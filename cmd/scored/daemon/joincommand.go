@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// joinPlan is what the command line of join says.
+// joinPlan is the command line of join.
 type joinPlan struct {
 	text, config, name string
 }
@@ -23,9 +23,9 @@ func joinCommand() *cobra.Command {
 		Use:   "join TOKEN",
 		Short: "make this host's agent or server a member of a cluster, and start nothing",
 		Long: `Makes the agent or the server of this host a member of a cluster: it gets a
-certificate, and a host without configuration gets one. Then the command ends. The token
-says of which cluster, and which daemon; - reads it from standard input, where other
-users do not see it.
+certificate, beside which the servers' addresses are kept, and a host without
+configuration gets one. Then the command ends. The token says of which cluster, and
+which daemon; - reads it from standard input, where other users do not see it.
 
   scored token create | ssh host2 scored join -
   ssh host2 systemctl enable --now score-agent
@@ -54,7 +54,7 @@ join and then run the daemon.`,
 	return command
 }
 
-// run joins, and says how the daemon is started.
+// run joins the cluster, and prints how to start the daemon.
 func (p joinPlan) run(ctx context.Context, in io.Reader, out, diagnostics io.Writer) error {
 	c, err := joiningConfig(p.config, p.text)
 	if err != nil {
@@ -96,7 +96,8 @@ func (p joinPlan) setName(c *config.Config, own role) (needed bool) {
 	return !config.Unset(configPath(p.config))
 }
 
-// startLine returns what starts a daemon that has joined. The units read the default configuration.
+// startLine returns the command that starts a daemon that has joined. The units read the default
+// configuration.
 func startLine(role pki.Role, flags string) string {
 	if flags == "" {
 		return fmt.Sprintf("'systemctl enable --now score-%s' or 'scored %s'", role, role)

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxKey bounds a key file; ours hold 26 letters and digits.
+	// maxKey bounds a key file; generated ones hold 26 letters and digits.
 	maxKey = 1024
 	// minKey is a length that nobody can guess: 16 letters and digits are 80 bits.
 	minKey = 16

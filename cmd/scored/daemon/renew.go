@@ -42,7 +42,7 @@ certificate within a minute.`,
 				return err
 			}
 			ask := func(ctx context.Context, request []byte) ([]byte, error) {
-				return askServers(ctx, c, own, request)
+				return askServers(ctx, serverAddresses(c, dir), own, request)
 			}
 			if err := own.RenewNow(command.Context(), dir, ask); err != nil {
 				return err
@@ -84,12 +84,12 @@ func ownCredentials(c config.Config, role, name string) (*pki.Credentials, strin
 }
 
 // askServers asks the servers one after the other.
-func askServers(ctx context.Context, c config.Config, own *pki.Credentials, request []byte) ([]byte, error) {
+func askServers(ctx context.Context, servers []string, own *pki.Credentials, request []byte) ([]byte, error) {
 	plain := h2.NewClient(own, pki.Server)
 	plain.Timeout = renewTimeout
 	defer plain.CloseIdleConnections()
 	var errs []error
-	for _, url := range serverURLs(c.Agent.Servers) {
+	for _, url := range serverURLs(servers) {
 		client := scorev1connect.NewAgentServiceClient(plain, url)
 		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
 		answer, err := client.RenewCertificate(ctx, ask)

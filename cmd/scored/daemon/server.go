@@ -201,7 +201,7 @@ func serverOptions(c config.Config, logger *zap.Logger) (server.Options, error) 
 		Authority:      authority,
 		Start:          startOf(pki.ReadBootstrap(certificates)),
 		OnMember:       func() { begun(certificates, logger) },
-		Servers:        c.Agent.Servers,
+		Servers:        serverAddresses(c, certificates),
 		Advertise:      c.Server.Advertise,
 		ClusterName:    c.Cluster.Name,
 		Version:        api.Version(),

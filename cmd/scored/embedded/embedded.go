@@ -1,9 +1,9 @@
-// Package embedded is a cluster of one user on one machine, in one process, for
-// as long as one job lasts: the same server and the same agent as the daemons',
-// with the state in memory. Stewards are children, as everywhere.
+// Package embedded is a cluster of one user on one machine, in one process, which lives as long as
+// one job. It has the same server and the same agent as the daemons, but keeps the state in memory.
+// Stewards are child processes, as in every cluster.
 //
-// It is what scrun starts where no cluster is configured. It is not for several
-// nodes (scored dev) or for jobs that outlive their scrun.
+// scrun starts it if no cluster is configured. It is not for several nodes (use scored dev) and not
+// for jobs that outlive their scrun.
 //
 //	err := embedded.Run(ctx, embedded.Options{Steward: exe, Ready: func(socket string) { ... }})
 package embedded
@@ -33,27 +33,26 @@ import (
 )
 
 const (
-	// kind names the run directories.
+	// kind begins the names of the run directories.
 	kind = "embedded"
 
-	// joinPoll is how often the server is asked whether the agent has joined;
-	// it takes a few milliseconds, and a job cannot be placed before.
+	// joinPoll is the interval at which the server is asked whether the agent has joined. Joining
+	// takes a few milliseconds, and no job can be placed before.
 	joinPoll = time.Millisecond
 
-	// joinTimeout bounds that wait.
+	// joinTimeout bounds the wait for the agent to join.
 	joinTimeout = 20 * time.Second
 
-	// sweepTimeout bounds the removal of what a killed cluster left.
+	// sweepTimeout bounds the removal of a killed cluster's remains.
 	sweepTimeout = 2 * time.Second
 
-	// defaultName is the node's where the host's cannot be one.
+	// defaultName is the node's name if the host's name is not a valid one.
 	defaultName = "here"
 )
 
-// Options say how the cluster is run.
+// Options configure the cluster.
 type Options struct {
-	// Steward is the program that runs as steward when its first argument is
-	// "steward".
+	// Steward is the program that runs as a steward if its first argument is "steward".
 	Steward string
 	// Ready is called with the users' socket once jobs can be submitted.
 	Ready func(socket string)
@@ -61,8 +60,8 @@ type Options struct {
 	Logger *zap.Logger
 }
 
-// Run serves until ctx ends; then it ends every job, and returns once nothing
-// of the cluster is left.
+// Run serves until ctx ends. Then it ends every job, and returns when nothing of the cluster is
+// left.
 func Run(ctx context.Context, options Options) (err error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
@@ -81,12 +80,12 @@ func Run(ctx context.Context, options Options) (err error) {
 	return c.run(ctx)
 }
 
-// Sweep removes what an agent whose processes were all killed has left: the control groups
-// of its node, and its jobs' files. It is quiet: what it cannot remove now, a later run will.
+// Sweep removes the remains of an agent whose processes were all killed: the control groups of its
+// node, and its jobs' files. It reports no errors: a later run removes what is left.
 func Sweep(cluster, node, runDir string) {
 	sweepGroups(cluster, node)
 	jobdirs.Sweep(jobdirs.Default(runDir))
-	_, _ = mpidirs.Sweep(mpidirs.Prefix(cluster, node, runDir), func(string) bool { return false })
+	_, _ = mpidirs.Sweep(context.Background(), mpidirs.Prefix(cluster, node, runDir))
 }
 
 func sweepGroups(cluster, node string) {
@@ -101,7 +100,7 @@ func sweepGroups(cluster, node string) {
 	_ = root.Remove(deadline) // nobody to tell: it belongs to a cluster that is gone
 }
 
-// cluster is one run.
+// cluster is one running cluster.
 type cluster struct {
 	options Options
 	dir     *rundir.Dir
@@ -109,13 +108,13 @@ type cluster struct {
 	key     string
 }
 
-// agentDir returns the agent's in the directory of a run.
+// agentDir returns the agent's directory in the directory of a run.
 func agentDir(dir string) string { return filepath.Join(dir, "agent") }
 
 func (c *cluster) socket() string { return filepath.Join(c.dir.Path(), "user.sock") }
 
-// run starts the server, then the agent, and stops them in reverse order, so
-// that the server gets the agent's last messages.
+// run starts the server and then the agent. It stops them in reverse order, so that the server gets
+// the agent's last messages.
 func (c *cluster) run(ctx context.Context) error {
 	control, err := c.newServer()
 	if err != nil {
@@ -180,7 +179,7 @@ func (c *cluster) newAgent(control *server.Server) (*nodeagent.Agent, error) {
 	})
 }
 
-// awaitNode returns once the node can be given jobs.
+// awaitNode returns when the node accepts jobs.
 func (c *cluster) awaitNode(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("this machine did not join its own cluster within %v", joinTimeout))
 	defer cancel()
@@ -189,7 +188,7 @@ func (c *cluster) awaitNode(ctx context.Context) error {
 	return AwaitNodes(ctx, daemon, 1, joinPoll)
 }
 
-// AwaitNodes asks the server until that many nodes are up or ctx ends.
+// AwaitNodes asks the server at the interval every, until count nodes are up or ctx ends.
 func AwaitNodes(ctx context.Context, daemon *client.Client, count int, every time.Duration) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

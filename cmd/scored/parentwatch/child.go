@@ -13,16 +13,16 @@ const (
 	wordFailed = "failed"
 )
 
-// Line is the child's end.
+// Line is the child's end of the connection to its parent.
 type Line struct {
 	conn *net.UnixConn
 	gone chan struct{}
 }
 
-// Inherited takes the end that the parent left in this process. It is an error
-// in a process that was not started by Start.
+// Inherited returns the end that the parent left in this process. It returns an error in a process
+// that was not started by Start.
 func Inherited() (*Line, error) {
-	// Programs that this process starts must not hold the line open.
+	// Programs that this process starts must not keep the line open.
 	unix.CloseOnExec(descriptor)
 	conn, err := connOf(descriptor)
 	if err != nil {
@@ -33,7 +33,7 @@ func Inherited() (*Line, error) {
 	return line, nil
 }
 
-// watch waits for the parent's end to close; it ends with Close too.
+// watch waits until the parent's end closes, or Close is called.
 func (l *Line) watch() {
 	_, _ = io.Copy(io.Discard, l.conn)
 	close(l.gone)
@@ -45,7 +45,8 @@ func (l *Line) Ready(text string) { l.send(wordReady, text) }
 // Failed reports to the parent, in a sentence, why the child could not start.
 func (l *Line) Failed(sentence string) { l.send(wordFailed, sentence) }
 
-// send returns no error: if the parent cannot be reached, Gone reports its end.
+// send sends a word and a text. It returns no error: if the parent cannot be reached, Gone reports
+// its end.
 func (l *Line) send(word, text string) {
 	text = strings.Join(strings.Fields(text), " ")
 	if limit := maxLine - len(word) - 2; len(text) > limit {
@@ -54,10 +55,10 @@ func (l *Line) send(word, text string) {
 	_, _ = io.WriteString(l.conn, word+" "+text+"\n")
 }
 
-// Gone is closed when the parent has let go or has ended.
+// Gone returns a channel that is closed when the parent has closed its end or has ended.
 func (l *Line) Gone() <-chan struct{} { return l.gone }
 
-// Close gives the line up and waits for its watcher.
+// Close closes the line and waits for its watcher.
 func (l *Line) Close() {
 	_ = l.conn.Close() // nobody can make use of an error
 	<-l.gone

@@ -1,6 +1,6 @@
-// Package parentwatch ties a child process to its parent: the child reports when
-// it is ready or why it failed, and it learns of the parent's end, even by
-// SIGKILL. Both hold an end of a socket pair; the child's is descriptor 3.
+// Package parentwatch ties a child process to its parent. The child reports that it is ready or why
+// it failed, and learns when the parent ends, even by SIGKILL. Each holds an end of a socket pair;
+// the child's end is descriptor 3.
 //
 // Use it for processes of one command (the embedded cluster of scrun, the
 // agents of scored dev). Do not use it for daemons, which outlive the process

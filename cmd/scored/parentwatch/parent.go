@@ -17,22 +17,21 @@ import (
 )
 
 const (
-	// descriptor is the child's end: the first after standard error.
+	// descriptor is the child's end, the first descriptor after standard error.
 	descriptor = 3
 
-	// maxLine bounds what a child may say, one sentence or one path.
+	// maxLine bounds the child's message: one sentence or one path.
 	maxLine = 4096
 
-	// StopTimeout is how long a child may take to end its jobs and remove what
-	// it made. Killing a job takes milliseconds, or a second or two on a
-	// machine that is out of memory.
+	// StopTimeout is the time in which a child must end its jobs and remove its files. Killing a job
+	// takes milliseconds, or a second or two on a machine that is out of memory.
 	StopTimeout = 10 * time.Second
 )
 
 // ErrSilent means that a child ended without calling Ready or Failed.
 var ErrSilent = errors.New("ended before it was ready")
 
-// Child is a process at the other end of a lifeline.
+// Child is a process at the other end of a line.
 type Child struct {
 	command *exec.Cmd
 	line    *net.UnixConn
@@ -40,9 +39,9 @@ type Child struct {
 	exited  chan struct{}
 }
 
-// Start runs command with a lifeline and waits until it is ready, it fails, or
-// ctx ends. The child gets a process group of its own, so that a ^C at the
-// terminal reaches the parent only, which then stops the child in order.
+// Start runs command with a line and waits until the child is ready or has failed, or ctx ends. The
+// child gets a process group of its own, so that a ^C at the terminal reaches only the parent,
+// which then stops the child in order.
 func Start(ctx context.Context, command *exec.Cmd) (*Child, error) {
 	ours, theirs, err := pair()
 	if err != nil {
@@ -79,7 +78,7 @@ func pair() (*net.UnixConn, *os.File, error) {
 	return ours, theirs, nil
 }
 
-// connOf hands a socket to Go's poller, so that waiting costs no thread.
+// connOf gives a socket to Go's poller, so that waiting needs no thread.
 func connOf(fd int) (*net.UnixConn, error) {
 	file := os.NewFile(uintptr(fd), "lifeline")
 	defer file.Close()
@@ -95,7 +94,7 @@ func connOf(fd int) (*net.UnixConn, error) {
 	return line, nil
 }
 
-// await reads the child's one line.
+// await reads the child's only message.
 func (c *Child) await(ctx context.Context) (string, error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.line.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
@@ -122,13 +121,13 @@ func (c *Child) reap() {
 // Said returns the text that the child passed to Ready.
 func (c *Child) Said() string { return c.said }
 
-// Exited is closed when the child has ended.
+// Exited returns a channel that is closed when the child has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }
 
 // PID returns the child's process id.
 func (c *Child) PID() int { return c.command.Process.Pid }
 
-// Stop lets the child end in order, and waits. After StopTimeout it is killed.
+// Stop asks the child to end, and waits. After StopTimeout it kills the child.
 func (c *Child) Stop() {
 	_ = c.line.Close() // closed is all it has to be
 	bound := time.NewTimer(StopTimeout)

@@ -1,10 +1,8 @@
-// Package rundir makes the directories in which clusters without a
-// configuration (embedded ones, scored dev) keep their sockets and files, and
-// removes those that a killed one left behind.
+// Package rundir makes the directories in which clusters without a configuration (embedded, scored
+// dev) keep their sockets and files, and removes the directories that killed clusters left.
 //
-// Every directory is locked while its process lives, however that ends: the
-// kernel drops the lock. It is not for daemons, whose directories are
-// configured and stay.
+// Every directory is locked while its process lives; the kernel drops the lock when the process
+// ends. The package is not for daemons, since their directories are configured and stay.
 //
 //	dir, err := rundir.Make(parent, "embedded", clean)
 //	defer dir.Close()
@@ -22,19 +20,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir is a directory of this process alone. It ends with Close.
+// Dir is a directory that only this process uses, until Close.
 type Dir struct {
 	path string
 	lock *os.File // the directory itself, locked
 }
 
-// Make makes a directory kind-NUMBER below parent, after removing those of the
-// same kind whose process is gone. For each of them it first calls clean,
-// unless that is nil, with the directory's name, to remove what the process
-// left elsewhere. In a Dir, use Within.
+// Make makes a directory kind-NUMBER below parent. Before that it removes the directories of the
+// same kind whose processes have ended; for each of these it first calls clean, unless that is nil,
+// with the directory's name, to remove the process's other files. In a Dir, use Within.
 func Make(parent, kind string, clean func(name string)) (*Dir, error) {
-	// Held until our own directory is locked: else a sweep of another process
-	// could take it for an abandoned one in between.
+	// Hold this lock until the new directory is locked. Otherwise another process's sweep could
+	// take the new directory for an abandoned one.
 	parentLock, err := lockNamed(parent)
 	if err != nil {
 		return nil, err
@@ -50,8 +47,8 @@ func Make(parent, kind string, clean func(name string)) (*Dir, error) {
 	return own(path)
 }
 
-// Within makes a directory in this one. Nobody else makes any there, so it needs no lock of d, which
-// this process has already: to wait for that would never end.
+// Within makes a directory in this one. It needs no lock of d: no other process makes directories
+// there, and this process holds the lock already, so a wait for it would never end.
 func (d *Dir) Within(name string) (*Dir, error) {
 	path := filepath.Join(d.path, name)
 	if err := os.Mkdir(path, 0o700); err != nil {
@@ -60,7 +57,7 @@ func (d *Dir) Within(name string) (*Dir, error) {
 	return own(path)
 }
 
-// own takes a directory that was just made.
+// own locks a directory that was just made.
 func own(path string) (*Dir, error) {
 	held, err := lock(path, unix.LOCK_EX|unix.LOCK_NB)
 	if err != nil {
@@ -69,7 +66,7 @@ func own(path string) (*Dir, error) {
 	return &Dir{path: path, lock: held}, nil
 }
 
-// lock locks a directory; closing the file unlocks it.
+// lock locks a directory. Closing the file unlocks it.
 func lock(path string, how int) (*os.File, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -88,8 +85,8 @@ func lock(path string, how int) (*os.File, error) {
 	return file, nil
 }
 
-// lockNamed locks the directory that has the name when it is locked: another process may remove the
-// one that was opened, and make another.
+// lockNamed locks the directory with this name. Another process may remove an opened directory and
+// make a new one with the name, so lockNamed checks the name after it has the lock.
 func lockNamed(path string) (*os.File, error) {
 	for {
 		file, err := lock(path, unix.LOCK_EX)
@@ -143,15 +140,15 @@ func (d *Dir) Path() string { return d.path }
 // Name returns the directory's name, kind-NUMBER.
 func (d *Dir) Name() string { return filepath.Base(d.path) }
 
-// Close removes the directory with all that is in it.
+// Close removes the directory with its contents.
 func (d *Dir) Close() error {
 	err := os.RemoveAll(d.path)
 	d.lock.Close()
 	return err
 }
 
-// RemoveParent removes the directory in which Make has made directories, if none is left. It may
-// run while others Make theirs there, who then find that it does not exist.
+// RemoveParent removes the directory in which Make has made directories, if it is empty. It may run
+// concurrently with Make, which then finds that the directory does not exist.
 func RemoveParent(parent string) error {
 	held, err := lockNamed(parent) // else one could be made just then, in another parent of that name
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,6 @@
-// Package service is a daemon's side of the service manager: the signals that end it or make it
-// read its configuration again, and the states that it reports by sd_notify(3): it serves, reads
-// its configuration, is alive, stops (which Life reports by itself).
+// Package service connects a daemon with its service manager. It handles the signals that end the
+// daemon or make it read its configuration again, and reports the daemon's state by sd_notify(3):
+// it serves, reads its configuration, is alive, or stops. Life reports stopping by itself.
 //
 //	life := service.Begin(ctx, nodeagent.ErrLeave)
 //	defer life.End()
@@ -9,9 +9,9 @@
 //	life.Go(func() { service.Watch(life.Context(), logger, agent.Alive) })
 //	for range life.Reloads() { ... } // after service.Reloading, before service.Ready
 //
-// InJournal reports whether lines of the log go to the manager's journal, which knows their time and
-// takes priorities.
+// InJournal reports whether lines of the log go to the manager's journal, which adds the time and
+// reads priorities.
 //
-// Without a service manager, that is, without NOTIFY_SOCKET in the environment, nothing is
-// reported.
+// Without a service manager, that is, without NOTIFY_SOCKET in the environment, the package reports
+// nothing.
 package service

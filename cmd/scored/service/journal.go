@@ -17,7 +17,7 @@ var InJournal = sync.OnceValue(func() bool {
 // Prefix returns the prefix that gives a line its priority in the journal (sd-daemon(3)).
 func Prefix(priority journal.Priority) string { return fmt.Sprintf("<%d>", int(priority)) }
 
-// ErrorPrefix returns what begins a line of standard error that says why this process failed.
+// ErrorPrefix returns the prefix of a line on standard error that says why this process failed.
 func ErrorPrefix() string {
 	if !InJournal() {
 		return ""

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Life is the time in which a daemon runs.
+// Life is the lifetime of a daemon.
 type Life struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -19,9 +19,10 @@ type Life struct {
 	parts   sync.WaitGroup
 }
 
-// Begin starts to handle signals. ^C ends the context, SIGTERM ends it with the cause onTerm, where
-// that is not nil. SIGHUP asks for the configuration to be read again; where standard input is a
-// terminal it says that the terminal is gone, and ends the context as ^C does. End must be called.
+// Begin starts to handle signals. ^C ends the context; SIGTERM ends it with the cause onTerm,
+// unless that is nil. SIGHUP requests that the configuration is read again; if standard input is a
+// terminal, SIGHUP means that the terminal is gone, and ends the context like ^C. End must be
+// called.
 func Begin(parent context.Context, onTerm error) *Life {
 	return begin(parent, onTerm, term.IsTerminal(int(os.Stdin.Fd())))
 }
@@ -58,17 +59,17 @@ func (l *Life) take(received os.Signal, onTerm error, terminal bool) {
 	}
 }
 
-// Context ends when the daemon is to end.
+// Context returns a context that ends when the daemon must end.
 func (l *Life) Context() context.Context { return l.ctx }
 
-// Reloads yields a value when the daemon must read its configuration again; several requests may
-// become one value.
+// Reloads returns a channel that yields a value when the daemon must read its configuration again;
+// several requests may become one value.
 func (l *Life) Reloads() <-chan struct{} { return l.reloads }
 
 // Go runs a part of the daemon, which must end with the context. End waits for it.
 func (l *Life) Go(part func()) { l.parts.Go(part) }
 
-// End gives signals back, ends the context and waits for the parts.
+// End restores the handling of signals, ends the context and waits for the parts.
 func (l *Life) End() {
 	signal.Stop(l.caught)
 	l.cancel(nil)

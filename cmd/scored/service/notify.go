@@ -27,19 +27,19 @@ func Reloading() {
 // Stopping reports that the daemon has begun to end.
 func Stopping() { notify(daemon.SdNotifyStopping) }
 
-// statusOf returns one line, as the protocol has one variable a line.
+// statusOf returns the status in one line, since the protocol has one variable per line.
 func statusOf(status string) string {
 	return "STATUS=" + strings.Join(strings.Fields(status), " ")
 }
 
-// notify says it to a manager that there may not be. One that does not listen finds out by its own
-// bounds.
+// notify sends variables to the service manager, if there is one. It ignores errors: a manager that
+// does not receive them applies its own timeouts.
 func notify(lines ...string) {
 	_, _ = daemon.SdNotify(false, strings.Join(lines, "\n"))
 }
 
-// Watch sends the manager's watchdog its keep-alive, at the interval that it asks for, as long as
-// alive returns no error. It returns when ctx has ended, or at once where there is no watchdog.
+// Watch sends keep-alive messages to the manager's watchdog at the requested interval while alive
+// returns no error. It returns when ctx has ended, or at once without a watchdog.
 func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) error) {
 	patience, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
@@ -48,7 +48,7 @@ func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) 
 	if err != nil || patience == 0 {
 		return
 	}
-	// Two in the time that the manager waits, as sd_watchdog_enabled(3) recommends.
+	// Send two in the time that the manager waits, as sd_watchdog_enabled(3) recommends.
 	ticker := time.NewTicker(patience / 2)
 	defer ticker.Stop()
 	for {
@@ -65,7 +65,7 @@ func Watch(ctx context.Context, logger *zap.Logger, alive func(context.Context) 
 	}
 }
 
-// errSlow says that something did not answer.
+// errSlow means that a part of the daemon did not answer in time.
 var errSlow = errors.New("no answer in time")
 
 func within(ctx context.Context, bound time.Duration, alive func(context.Context) error) error {

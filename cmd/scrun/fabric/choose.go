@@ -9,11 +9,11 @@ import (
 type Wish uint8
 
 const (
-	// Auto leaves the choice to Choose.
+	// Auto means that Choose decides.
 	Auto Wish = iota
-	// PM asks for channels.
+	// PM requests channels.
 	PM
-	// None lets programs use the networks of their own libraries.
+	// None leaves programs the networks of their own libraries.
 	None
 )
 
@@ -31,25 +31,24 @@ func ParseWish(text string) (Wish, error) {
 	}
 }
 
-// Request holds all inputs of a choice.
+// Request holds all facts on which a choice depends.
 type Request struct {
 	Wish    Wish
 	Program Program
-	Nodes   int // of the job; 0: not known
-	// Chosen is the variable by which the user has chosen a network of MPI, if any.
+	Nodes   int // of the job; 0: unknown
+	// Chosen is the variable or parameter by which the user has chosen a network of MPI, if any.
 	Chosen string
 	// ChosenProvider is the variable by which the user has chosen a network of libfabric, if any.
 	ChosenProvider string
-	// NoChannels means that the user gives the ranks no channels.
+	// NoChannels: the user has set --channels 0.
 	NoChannels bool
-	// OwnLibfabric means that LD_LIBRARY_PATH has a libfabric of the user's own, which loads the
-	// provider.
+	// OwnLibfabric: LD_LIBRARY_PATH has a libfabric of the user's own, which loads the provider.
 	OwnLibfabric bool
-	// AddressSpace is the limit on each rank's address space, in bytes; 0: none.
+	// AddressSpace is the limit on each rank's address space in bytes; 0: none.
 	AddressSpace uint64
 }
 
-// Undecided reports whether the choice depends on the number of nodes, which is not known.
+// Undecided reports whether the choice depends on the number of nodes while that is unknown.
 func (r Request) Undecided() bool {
 	if r.Wish != Auto || r.Nodes != 0 || r.Program.Kind.alone() {
 		return false
@@ -59,16 +58,16 @@ func (r Request) Undecided() bool {
 	return err == nil && choice.Use
 }
 
-// leastAddressSpace is the address space that the library and Go's runtime in it reserve, with room
-// for the program, in bytes. The library itself refuses only a smaller limit.
+// leastAddressSpace is the address space that the library and its Go runtime reserve, with room for
+// the program. The library itself refuses to start with less than a part of it.
 const leastAddressSpace = 4 << 30
 
-// Choice is the decision whether channels are used. -v prints its reason, which is empty if there
-// was nothing to choose.
+// Choice is the decision whether channels are used. -v prints the reason Why, which is empty if
+// there was nothing to choose.
 type Choice struct {
 	Use bool
-	// IfAble leaves the decision to Open MPI: it is unknown whether the program that an interpreter
-	// starts has a component for libfabric.
+	// IfAble leaves the decision to Open MPI: it is unknown whether the programs that an
+	// interpreter starts have a component for libfabric.
 	IfAble bool
 	Why    string
 }
@@ -76,9 +75,9 @@ type Choice struct {
 // ErrProgram means that a program cannot use the channels that its user asks for.
 var ErrProgram = errors.New("--fabric pm")
 
-// Choose decides whether to use channels. Auto chooses them between nodes, where they were measured
-// to be faster than Open MPI's own network, and for programs that have no other network. The error
-// wraps ErrProgram.
+// Choose decides whether channels are used. Auto selects channels for programs without another
+// network, and between nodes, where they were measured to be faster than Open MPI's own network.
+// The error wraps ErrProgram.
 func Choose(r Request) (Choice, error) {
 	p := r.Program
 	switch r.Wish {
@@ -104,7 +103,7 @@ func Choose(r Request) (Choice, error) {
 		return Choice{Why: "ulimit -v leaves a rank too little address space for them"}, nil
 	case p.Kind == OpenSHMEM && r.ChosenProvider != "":
 		return Choice{Why: r.ChosenProvider + " is set"}, nil
-	case p.Kind.alone(): // even inside a node
+	case p.Kind.alone(): // inside a node, too
 		return Choice{Use: true, Why: "--fabric auto, and " + p.describe()}, nil
 	case r.Nodes < 2:
 		return Choice{Why: "inside a node MPI has shared memory of its own"}, nil

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// An MPICH whose configuration finds no libfabric compiles its own copy into the MPI library, which
-// then needs no libfabric.so.1. The marks of that copy:
+// An MPICH that was configured without an installed libfabric compiles its own copy into the MPI
+// library, which then needs no libfabric.so.1. These texts show the copy.
 const (
-	// loadingMark is the name of the function that libfabric looks for in a provider that it loads.
-	// A libfabric that was configured without dlopen loads none, and has no such text.
+	// loadingMark is the name of the function that libfabric calls in a provider that it loads. A
+	// libfabric configured without dlopen loads no provider and does not contain the text.
 	loadingMark = "fi_prov_ini\x00"
-	// embeddedMark is the name of libfabric's first function, which the library exports. Messages
-	// of any MPICH have it, too, in a sentence.
+	// embeddedMark is the name of libfabric's first function, which the library exports. Any MPICH
+	// has it also within a message, without the zero bytes.
 	embeddedMark = "\x00fi_getinfo\x00"
 )
 
-// mpichKind returns the kind of an MPICH that needs neither libfabric nor UCX, by the contents of
-// its MPI libraries.
+// mpichKind returns the kind of an MPICH that needs neither libfabric nor UCX. It searches the MPI
+// libraries.
 func mpichKind(libraries []mpidetect.Library) Kind {
 	kind := OtherMPI
 	for _, l := range libraries {
@@ -36,7 +36,7 @@ func mpichKind(libraries []mpidetect.Library) Kind {
 	return kind
 }
 
-// fileContains reports whether the first maxSearched bytes of the file have the mark.
+// fileContains reports whether the first maxSearched bytes of the file contain the mark.
 func fileContains(path, mark string) bool {
 	file, err := os.Open(path)
 	if err != nil {

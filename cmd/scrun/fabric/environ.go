@@ -10,17 +10,19 @@ import (
 
 const libraryPath = "LD_LIBRARY_PATH"
 
-// mcaPrefix is the prefix of variables that set parameters of Open MPI.
+// mcaPrefix begins variables that set parameters of Open MPI.
 const mcaPrefix = "OMPI_MCA_"
 
-// pml is the variable that makes Open MPI fail if it cannot use the chosen network. Without it,
-// Open MPI prefers libfabric to its own network if it has both.
+// pml is the parameter that selects Open MPI's messaging layer: Open MPI ends if it cannot use the
+// selected one. Without the parameter, it uses libfabric rather than its own network if it can use
+// both.
 const pml = mcaPrefix + "pml"
 
-// choosing lists the parameters by which users choose a network of Open MPI.
+// choosing are the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
 
-// providerVariable is the variable by which users choose a provider of libfabric; provider is ours.
+// providerVariable is the variable by which users choose a provider of libfabric. provider is the
+// provider of the channels.
 const (
 	providerVariable = "FI_PROVIDER"
 	provider         = "pm"
@@ -29,14 +31,15 @@ const (
 // mpichProvider is the variable by which users of MPICH choose a provider.
 const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 
-// variables returns the variables that make message-passing libraries use the provider. Debian's
-// Open MPI has libfabric switched off by default; its one-sided operations over two-sided messages
-// work on every provider, and only sm has windows that the ranks of a node share
-// (MPI_Win_allocate_shared). Its memory hooks overwrite munmap of the C library during MPI_Init,
-// while the library's threads run: a rank in some hundreds died of that, and channels need no
-// hooks. MPICH must not use its own shared memory: a rank that polls without finding a message
-// sleeps between polls, and only a channel's message wakes it. The last variable keeps Debian's own
-// libfabric, where a program has it, from catching signals.
+// variables returns the variables that make message-passing libraries use the provider.
+//
+// Debian's Open MPI has libfabric switched off by default. osc: one-sided operations over two-sided
+// messages (pt2pt) work on every provider, and only sm has windows that the ranks of a node share
+// (MPI_Win_allocate_shared). memory: the memory hooks of Open MPI overwrite munmap of the C library
+// during MPI_Init, while the library's threads run; one rank in some hundreds died of that, and
+// channels need no hooks. MPIR_CVAR_NOLOCAL: MPICH must not use its own shared memory, since a rank
+// that polls without finding a message sleeps between polls, and only a channel's message wakes it.
+// IPATH_NO_BACKTRACE keeps Debian's own libfabric, if a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
@@ -47,7 +50,8 @@ func variables(dir string) []string {
 	}
 }
 
-// Settings are the parameters of Open MPI that the user's own file sets, $HOME/.openmpi/mca-params.conf.
+// Settings returns the parameters of Open MPI that the user's file $HOME/.openmpi/mca-params.conf
+// sets.
 func Settings(home string) (names []string) {
 	file, err := os.Open(filepath.Join(home, ".openmpi/mca-params.conf"))
 	if err != nil {
@@ -64,7 +68,7 @@ func Settings(home string) (names []string) {
 	return names
 }
 
-// Chosen returns the setting by which the user has chosen a network, "" if there is none.
+// Chosen returns the setting by which the user has chosen a network himself; empty: there is none.
 func Chosen(env, settings []string) string {
 	for _, name := range choosing {
 		if name = mcaPrefix + name; value(env, name) != "" || slices.Contains(settings, name) {
@@ -79,11 +83,11 @@ func Chosen(env, settings []string) string {
 	return ""
 }
 
-// choosingProvider lists the variables by which users choose a network of libfabric.
+// choosingProvider are the variables by which users choose a network of libfabric.
 var choosingProvider = []string{providerVariable, "SMA_OFI_PROVIDER", "SHMEM_OFI_PROVIDER"}
 
 // ChosenProvider returns the variable by which the user has chosen a network of libfabric, "" if
-// there is none.
+// none.
 func ChosenProvider(env []string) string {
 	for _, name := range choosingProvider {
 		if v := value(env, name); v != "" && v != provider {
@@ -93,8 +97,8 @@ func ChosenProvider(env []string) string {
 	return ""
 }
 
-// Environ adds the variables to the environment of the ranks, except for those that are already set
-// there or by settings. kept lists the names of the exceptions. ifAble is Choice.IfAble.
+// Environ adds the variables to the environment of the ranks, except those that env or settings
+// sets; kept are their names. ifAble is the field of the Choice.
 func Environ(env []string, dir string, ifAble bool, settings []string) (out, kept []string) {
 	out = slices.Clone(env)
 	if own := value(env, libraryPath); OwnLibfabric(env) {

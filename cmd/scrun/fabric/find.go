@@ -8,10 +8,11 @@ import (
 	"runtime"
 )
 
-// EnvDir is the variable with the directory of the libraries, which Find tries first.
+// EnvDir is the environment variable with the directory of the libraries. It has precedence over
+// all other places.
 const EnvDir = "SCORE_FABRIC_DIR"
 
-// library is the name of the library that programs load.
+// library is the file that programs load.
 const library = "libfabric.so.1"
 
 // triplets maps Go's names of architectures to Debian's.
@@ -20,7 +21,7 @@ var triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-
 // ErrNoLibrary means that the libraries are not installed.
 var ErrNoLibrary = errors.New("the libraries of the channels are not installed")
 
-// Place holds the places from which Find searches.
+// Place holds the directories from which Find searches.
 type Place struct {
 	Dir      string // the value of EnvDir
 	Programs string // directory of scrun and scored
@@ -35,9 +36,9 @@ func Here() Place {
 	return p
 }
 
-// Find returns the directory of the libraries: the directory of EnvDir, the one beside the
-// installed programs, the system's, or the one that 'make lib' fills in a checkout. The nodes must
-// have it under the same name.
+// Find returns the directory of the libraries. It searches, in this order: EnvDir; the directory
+// beside the installed programs; the system's; the one that 'make lib' fills in a checkout. The
+// nodes must have it under the same name.
 func Find(p Place) (string, error) {
 	if p.Dir != "" {
 		if !has(p.Dir) {

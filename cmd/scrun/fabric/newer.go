@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// A program or library that was linked with a newer libfabric may need versions of its functions
-// that the channels' libfabric.so.1 does not have. The loader refuses to start it with that
-// library.
+// A program or library that was linked with a newer libfabric names versions of its functions that
+// the channels' libfabric.so.1 does not have. The loader refuses to start it with that library.
 const (
-	// versionMark is the prefix of the names of libfabric's versions.
+	// versionMark begins the names of libfabric's versions.
 	versionMark = "FABRIC_1."
-	// newestVersion is the last version in pm/lib/shim/libfabric.map.
+	// newestVersion is the newest version in pm/lib/shim/libfabric.map.
 	newestVersion = 9
 )
 
-// needsNewer reports whether the file needs a newer libfabric than the channels'. It returns false
-// for a file that it cannot read: the loader will report the error.
+// needsNewer reports whether the file needs a newer libfabric than that of the channels. It returns
+// false for a file that it cannot read: the loader reports the error.
 func needsNewer(path string) bool {
 	file, err := elf.Open(path)
 	if err != nil {

@@ -12,44 +12,44 @@ import (
 type Kind uint8
 
 const (
-	// Unknown: a program without a known message library, or that is not on this host.
+	// Unknown: a program without a known message-passing library, or one that is not on this host.
 	Unknown Kind = iota
 	// Interpreter: a script, a shell, Python or another that may start or load any program.
 	Interpreter
 	// OpenMPI loads libfabric by itself.
 	OpenMPI
-	// MPICH, or a relative of it, whose library was linked with libfabric.
+	// MPICH, or a library derived from it, that was linked with libfabric.
 	MPICH
 	// EmbeddedMPICH is MPICH with a libfabric inside its library, which loads providers.
 	EmbeddedMPICH
 	// ClosedMPICH is MPICH with a libfabric inside its library, which loads none.
 	ClosedMPICH
-	// OpenSHMEM has Sandia's library, whose network is libfabric.
+	// OpenSHMEM has Sandia's library, which uses libfabric.
 	OpenSHMEM
 	// Libfabric: the program was linked with libfabric, itself or by another library.
 	Libfabric
-	// GASNet was configured for libfabric with the provider pm alone.
+	// GASNet uses libfabric with the provider pm alone: it was configured for that.
 	GASNet
-	// Newer: the program was linked with a newer libfabric than the channels'.
+	// Newer: the program was linked with a libfabric that is newer than the one of the channels.
 	Newer
-	// OtherMPI has an MPI library that does not use libfabric, as Debian's MPICH.
+	// OtherMPI has an MPI library that does not use libfabric, like Debian's MPICH.
 	OtherMPI
 	// Static: it loads no libraries.
 	Static
-	// Launcher starts programs itself, as mpirun does: they are no ranks of the job.
+	// Launcher starts programs itself, like mpirun: they are not ranks of the job.
 	Launcher
 )
 
-// alone reports whether such programs have no other network than libfabric's.
+// alone reports whether such programs have no other network than that of libfabric.
 func (k Kind) alone() bool { return k == GASNet || k == OpenSHMEM }
 
-// chosenByAuto reports whether Auto chooses channels for such programs where these are faster.
+// chosenByAuto reports whether Auto selects channels for such programs, where channels are faster.
 func (k Kind) chosenByAuto() bool {
 	return k == OpenMPI || k == Interpreter || k.alone()
 }
 
-// usesLibfabric reports whether such programs have a libfabric. Then no other program of a command
-// line matters.
+// usesLibfabric reports whether such programs use libfabric, so that other programs of the command
+// line need not be examined.
 func (k Kind) usesLibfabric() bool {
 	switch k {
 	case OpenMPI, MPICH, EmbeddedMPICH, OpenSHMEM, Libfabric, GASNet, Newer:
@@ -65,29 +65,29 @@ type Program struct {
 	Kind Kind
 }
 
-// interpreters lists the interpreters of scripts and of languages with MPI bindings, such as
-// mpi4py. A program's name is compared without the first digit and the text after it.
+// interpreters are those of scripts and of languages with MPI bindings, like mpi4py. They are
+// compared with a program's name up to its first digit.
 var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "python", "perl", "ruby", "julia", "R", "Rscript", "octave", "lua"}
 
-// wrappers lists programs that start another program, which their arguments name and PATH finds.
-// Arguments of other programs are examined only if they are paths: a search for each word would
-// take long.
+// wrappers are programs that start another program, which is named in their arguments and found by
+// PATH. Arguments of other programs are examined only if they are paths: a search for each word
+// would take long.
 var wrappers = []string{
 	"catchsegv", "chrt", "env", "gdb", "ionice", "ltrace", "nice", "nohup", "numactl", "perf", "prlimit", "setsid",
 	"stdbuf", "strace", "taskset", "time", "timeout", "valgrind", "xvfb-run",
 }
 
-// launchers lists programs that start the ranks of a job of their own. A program's name is compared
-// without a dot and the text after it (mpirun.openmpi).
+// launchers are programs that start the ranks of a job of their own. They are compared with a
+// program's name up to its first dot, because of names like mpirun.openmpi.
 var launchers = []string{"mpirun", "mpiexec", "orterun", "oshrun", "prterun", "prun", "srun"}
 
-// maxExamined bounds the examined arguments: wrappers and scripts name their program among the
-// first.
+// maxExamined bounds the arguments that are examined: wrappers and scripts have their program among
+// the first.
 const maxExamined = 16
 
-// Inspect returns the program that a command line starts: the first program in it that is known to
-// use libfabric or to start programs itself, else an interpreter that a wrapper starts, else the
-// program itself. dir, path and libraryPath are its directory, PATH and LD_LIBRARY_PATH.
+// Inspect finds out which program a command line starts: the first that is known to use libfabric
+// or to start programs itself, otherwise an interpreter that a wrapper starts, otherwise argv[0].
+// dir, path and libraryPath are the working directory, PATH and LD_LIBRARY_PATH.
 func Inspect(argv []string, dir, path, libraryPath string) Program {
 	if path == "" {
 		path = launch.DefaultPath
@@ -114,8 +114,8 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 	return started
 }
 
-// isName reports whether a wrapper's argument can be a program's name: no option, number or
-// variable.
+// isName reports whether a wrapper's argument can be a program's name, so that it is not an option,
+// number or variable.
 func isName(word string) bool {
 	return word != "" && strings.IndexByte("-0123456789", word[0]) < 0 && !strings.Contains(word, "=")
 }
@@ -135,14 +135,14 @@ func kindOf(program, libraryPath string) Kind {
 	case slices.ContainsFunc(report.Needed, isLibfabric) && needsNewer(program):
 		return Newer
 	case slices.ContainsFunc(report.Needed, isLibfabric):
-		// It uses libfabric by itself, even if Open MPI starts it.
+		// What it does with libfabric is not Open MPI's, although Open MPI may start it.
 		return libfabricKind(program)
 	case report.Family == mpidetect.OpenMPI:
 		return OpenMPI
 	}
 	libraries, err := mpidetect.Libraries(program, libraryPath)
 	if err != nil {
-		libraries = nil // the loader will report the error
+		libraries = nil // the loader will say
 	}
 	uses := func(is func(string) bool) bool {
 		return slices.ContainsFunc(libraries, func(l mpidetect.Library) bool { return is(l.Name) })
@@ -168,8 +168,8 @@ func kindOf(program, libraryPath string) Kind {
 
 func isLibfabric(name string) bool { return strings.HasPrefix(name, library) }
 
-// isUCX reports whether the library is UCX, the network of Debian's MPICH. Its libmpich.so has 41
-// MB, which need not be searched for a libfabric then.
+// isUCX reports whether the library is UCX, the network of Debian's MPICH. With UCX, MPICH's
+// library of 41 MB need not be searched for a libfabric.
 func isUCX(name string) bool { return strings.HasPrefix(name, "libucp.so") }
 
 // isOpenSHMEM reports whether the library is Sandia OpenSHMEM.
@@ -195,7 +195,7 @@ func launches(program string) bool {
 	return slices.Contains(launchers, name)
 }
 
-// refusal returns why the program cannot use channels, "" if it can.
+// refusal returns why the program cannot use channels, "" if it may.
 func (p Program) refusal() string {
 	switch p.Kind {
 	case OtherMPI:
@@ -236,10 +236,10 @@ func (p Program) describe() string {
 	case Static:
 		return p.Name + " is static"
 	case Launcher:
-		return p.Name + " starts processes of its own, which are no ranks of this job"
+		return p.Name + " starts processes of its own, which are not ranks of this job"
 	case Interpreter:
 		return p.Name + " may start a program of Open MPI"
 	case Unknown:
 	}
-	return "of " + p.Name + " it is not known whether it starts a program that uses libfabric"
+	return "it is unknown whether " + p.Name + " starts a program that uses libfabric"
 }

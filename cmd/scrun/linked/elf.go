@@ -78,7 +78,7 @@ const (
 	atUnitsOffset    = 40 // what follows the names
 )
 
-// functionNames finds the names in the table. Each ends with a zero byte; they are unordered.
+// functionNames finds the names in the table: each ends with a zero byte, in no order.
 func functionNames(r io.ReaderAt, table span) (span, error) {
 	header, err := read(r, span{table.offset, tableHeaderBytes})
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package linked determines whether a program's file contains package pm, so that scrun can ask for
+// Package linked finds out whether a program's file contains package pm, so that scrun can ask for
 // channels by itself.
 //
 // A Go program contains the names of its functions for tracebacks, even if it was stripped
-// (-ldflags="-s -w", strip). Package pm has one function whose name marks the package. So little is
-// read: the ELF header, the section table, and the names, a few 100 KB.
+// (-ldflags="-s -w", strip). Package pm has a function whose name identifies the package. So linked
+// reads little: the ELF header, the section table and those names, a few 100 KB.
 //
 //	if linked.PM("/home/ada/a.out") { ... }
 package linked
@@ -21,25 +21,26 @@ import (
 // marker is the function of package pm, with the ends of its name in the table.
 const marker = "\x00score/pm.linkedIntoProgram\x00"
 
-// Bounds on the data read, so that no file takes long.
+// Bounds on what is read, so that no file takes long.
 const (
 	// maxSections: the Go linker makes about 25, with debugging information and cgo 50.
 	maxSections = 256
-	// maxSectionNames is several times the size of their names.
+	// maxSectionNames is some times what those have.
 	maxSectionNames = 64 << 10
 	// maxNames bounds the functions' names: a program of 100 MB has 5 MB of them.
 	maxNames = 8 << 20
-	// chunk is the number of bytes read at a time: it fits a cache near the processor.
+	// chunk is read at a time: what fits a cache near the processor.
 	chunk = 64 << 10
 )
 
-// errForeign means that a file is not a Go program for machines like this one.
+// errForeign is any file that is not a Go program for machines like ours.
 var errForeign = errors.New("not a Go program")
 
-// PM reports whether the file is a Go program with package pm. It returns false for files that it
-// cannot read or understand: scripts, programs of another language or machine, compressed programs.
+// PM reports whether the file is a Go program that contains package pm. It returns false for
+// everything that it cannot read or does not understand: a script, a program of another language or
+// machine, a packed one.
 func PM(path string) bool {
-	// The open of a pipe must not block.
+	// A pipe must not block the opening.
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
@@ -66,8 +67,7 @@ func find(r io.ReaderAt) bool {
 // span is a part of a file.
 type span struct{ offset, size uint64 }
 
-// cut returns the part of a span from one offset to another. It is an error if there is no such
-// part.
+// cut is the part of a span from one offset to another, if it has such a part.
 func (s span) cut(from, to uint64) (span, error) {
 	if from > to || to > s.size {
 		return span{}, errForeign

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// MaxChannels is the largest number of channels of a rank: package pm numbers them 1 to 15.
+// MaxChannels is the highest number of channels that a rank can open: package pm numbers them 1 to
+// 15.
 const MaxChannels = 15
 
 // Channels is the number of channels of package pm that a rank may open.
@@ -27,12 +28,12 @@ func parseChannels(text string) (Channels, error) {
 	return Channels{PerRank: uint32(n), Given: true}, nil
 }
 
-// Where returns the directory and the PATH by which the nodes look for the program; the PATH is
+// Where returns the directory and the PATH with which the nodes look for the program; the PATH is
 // empty if there is none.
 func (o *Options) Where(here Process) (dir, path string) {
 	dir, err := here.directory(o.Dir)
 	if err != nil {
-		dir = "" // Spec returns the error
+		dir = "" // Spec says it
 	}
 	for _, variable := range o.Export.Apply(here.Environ) {
 		if value, found := strings.CutPrefix(variable, "PATH="); found {

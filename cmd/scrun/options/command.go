@@ -45,7 +45,7 @@ On a cluster ('scored dev --nodes 2' makes one on this machine):
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
   scrun -d -n 4 ./a.out                 detached: prints the job's number`
 
-// Command returns scrun's command; run gets every command line without a mistake.
+// Command returns scrun's command. It calls run for every valid command line.
 func Command(run func(*Options) error) *cobra.Command {
 	o := &Options{Export: exportAll}
 	command := &cobra.Command{
@@ -90,10 +90,10 @@ func Command(run func(*Options) error) *cobra.Command {
 	return command
 }
 
-// helpWidth is the narrowest terminal in use.
+// helpWidth is the width of the narrowest terminal in use.
 const helpWidth = 80
 
-// printHelp prints the help without cobra's templates, which do not wrap lines.
+// printHelp prints the help. It does not use cobra's templates, since these do not wrap lines.
 func printHelp(command *cobra.Command) {
 	fmt.Fprintf(command.OutOrStdout(), "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n\nOptions:\n%s\nExit code:\n  %s\n",
 		command.Long, command.Use, command.Example,
@@ -194,7 +194,7 @@ func (o *Options) addMPI(flags *pflag.FlagSet) {
 	flags.Var(
 		newParsed(&o.Fabric, "what", fabric.ParseWish),
 		"fabric",
-		"network of MPI: pm has programs that use libfabric, as those of Open MPI, exchange messages over channels, none leaves them the network of their MPI library, auto has programs of Open MPI on several nodes do so if they can, also behind scripts and in Python, and those of Sandia OpenSHMEM and of a GASNet made for channels (default: auto)",
+		"network of MPI: pm makes programs that use libfabric (Open MPI, MPICH over libfabric) exchange messages over channels; none leaves programs the network of their MPI library; auto selects channels for programs of Open MPI on several nodes, if they can use them, also behind scripts and in Python, and for those of Sandia OpenSHMEM and of a GASNet made for channels (default: auto)",
 	)
 }
 
@@ -260,7 +260,7 @@ func (o *Options) addCluster(flags *pflag.FlagSet) {
 		"how long to wait for a cluster that cannot answer, in the form of --time (default: until its servers have a majority again; 30 seconds if no daemon runs, 6 before the job is submitted)",
 	)
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "print what happens")
-	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "print no warnings, and not what the job waits for")
+	flags.BoolVarP(&o.Quiet, "quiet", "q", false, "print neither warnings nor what the job waits for")
 	flags.BoolVar(&o.Version, "version", false, "print the version")
 	flags.BoolP("help", "h", false, "print this help")
 }

@@ -2,7 +2,7 @@ package options
 
 import "github.com/spf13/cobra"
 
-// flagWords lists the words of flags that take one of a few words.
+// flagWords are the values of the flags that take one of a few words.
 var flagWords = map[string][]cobra.Completion{
 	"distribution": {"block", "cyclic"},
 	"exchange":     {"auto", "tree", "ring", "bruck"},
@@ -11,9 +11,9 @@ var flagWords = map[string][]cobra.Completion{
 	"stage":        {"usual", "program", "all", "none"},
 }
 
-// completeWords makes shells offer the words.
+// completeWords makes shells offer these words.
 func completeWords(command *cobra.Command) {
 	for flag, words := range flagWords {
-		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it fails only for an unknown flag
+		_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // it fails without the flag
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// errDigit means that a digit stands without the option that it belongs to.
+// errDigit means that a digit stands alone, without the option to which it belongs.
 var errDigit = errors.New("there is no such option")
 
-// digit is the 0 or 1 of -K0 and -K1. For package pflag an option with an optional value has no
-// value in the same word, so the digit is the next option.
+// digit is the 0 or 1 of -K0 and -K1. Package pflag does not accept the value of an option with an
+// optional value in the same word: it takes the digit for the next option.
 type digit struct {
 	options *Options
 	text    string
 }
 
-// addDigits lets the value of -K follow it directly, as in srun.
+// addDigits accepts -K0 and -K1, as srun does.
 func (o *Options) addDigits(flags *pflag.FlagSet) {
 	for _, text := range []string{"0", "1"} {
 		flag := flags.VarPF(&digit{o, text}, "kill-on-bad-exit-"+text, text, "")

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// ownPrefix is the prefix of the variables that ranks get whatever --export is.
+// ownPrefix begins the variables that the ranks always get, whatever --export is.
 const ownPrefix = "SCORE_"
 
-// Export is the value of --export: which variables of the environment the ranks get, and which are
-// set.
+// Export is the value of --export: the variables of the environment that the ranks get, and those
+// that are set for them.
 type Export struct {
 	all   bool
-	names []string // variables that ranks get if they are set
+	names []string // copied if they are set
 	set   []string // NAME=value, in the order given
 }
 
 // exportAll is the default.
 var exportAll = Export{all: true}
 
-// ParseExport parses a comma-separated list of ALL, NONE, NAME and NAME=value. As with srun, names
-// without ALL mean only those variables.
+// ParseExport reads a comma-separated list of ALL, NONE, NAME and NAME=value. As with srun, names
+// without ALL mean only these variables.
 func ParseExport(text string) (Export, error) {
 	if strings.EqualFold(text, "NONE") || strings.EqualFold(text, "NIL") {
 		return Export{}, nil
@@ -47,7 +47,7 @@ func ParseExport(text string) (Export, error) {
 	return export, nil
 }
 
-// Apply returns the ranks' environment for the user's.
+// Apply returns the ranks' environment, made from the user's.
 func (e Export) Apply(environ []string) []string {
 	out := make([]string, 0, len(environ)+len(e.set))
 	for _, entry := range environ {

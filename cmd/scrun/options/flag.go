@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// parsed is a flag with a parse function of its own, so that errors are sentences of ours and not
-// strconv's.
+// parsed is a flag with a function that reads its text, so that errors are sentences for users.
 type parsed[T any] struct {
 	target *T
 	parse  func(string) (T, error)
@@ -40,7 +39,7 @@ func (p *parsed[T]) String() string { return p.text }
 // Type implements pflag.Value.
 func (p *parsed[T]) Type() string { return p.kind }
 
-// flagError turns pflag's errors into one sentence.
+// flagError converts pflag's errors into one sentence.
 func flagError(flags *pflag.FlagSet, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		cause := invalid.Unwrap()
@@ -48,15 +47,15 @@ func flagError(flags *pflag.FlagSet, err error) error {
 			return noOption(flags, "-"+invalid.GetFlag().Shorthand, "")
 		}
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
-			cause = errors.New("it is true or false") // numbers have parsers of ours
+			cause = errors.New("it is true or false") // numbers are read by us
 		}
-		if word := invalid.GetFlag().Shorthand + invalid.GetValue(); foreign[word] != "" { // -np: here -n with the value p
+		if word := invalid.GetFlag().Shorthand + invalid.GetValue(); foreign[word] != "" { // -np, which is -n with a value here
 			return noOption(flags, "-"+word, word)
 		}
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)
 	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		if word := unknown.GetSpecifiedShortnames(); foreign[word] != "" { // mpirun has long options with one dash
+		if word := unknown.GetSpecifiedShortnames(); foreign[word] != "" { // mpirun has words after one dash
 			return noOption(flags, "-"+word, word)
 		}
 		return noOption(flags, quote.Word(cmdline.TypedOption(unknown)), unknown.GetSpecifiedName())
@@ -67,7 +66,7 @@ func flagError(flags *pflag.FlagSet, err error) error {
 	return err
 }
 
-// parsePriority parses a priority.
+// parsePriority reads a priority; jobs of higher priority go first.
 func parsePriority(text string) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {

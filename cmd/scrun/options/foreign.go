@@ -7,8 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreign maps each option of srun (and some of mpirun) that does not exist here to advice. Options
-// with the same meaning here are not in it.
+// foreign maps options of srun, and some of mpirun, that scrun lacks to advice for the user.
 var foreign = map[string]string{
 	"accel-bind": noDevices, "gpu-bind": noDevices, "gpu-freq": noDevices, "gpus": noDevices, "G": noDevices, "gpus-per-node": noDevices,
 	"gpus-per-socket": noDevices, "gpus-per-task": noDevices, "gres": noDevices, "gres-flags": noDevices, "ntasks-per-gpu": noDevices,
@@ -21,8 +20,8 @@ var foreign = map[string]string{
 	"ntasks-per-socket": noCores, "cores-per-socket": noCores, "sockets-per-node": noCores, "threads-per-core": noCores, "hint": noCores,
 	"extra-node-info": noCores, "B": noCores, "cpu-bind": noCores, "mem-bind": noCores, "core-spec": noCores, "S": noCores, "thread-spec": noCores,
 	"bind-to": noCores, "map-by": noCores, "rank-by": noCores,
-	"mem-per-cpu": "--mem says how much memory the job has on each node",
-	"mincpus":     "-c says how many CPUs each rank has", "cores": "-c says how many CPUs each rank has",
+	"mem-per-cpu": "--mem sets the memory of the job on each node",
+	"mincpus":     "-c sets the number of CPUs of each rank", "cores": "-c sets the number of CPUs of each rank",
 	"overcommit": "-s (--oversubscribe) lets ranks share CPUs", "O": "-s (--oversubscribe) lets ranks share CPUs",
 	"overlap": "jobs share nodes and CPUs by taking turns, without an option",
 	"share":   "jobs share nodes and CPUs by taking turns, without an option",
@@ -35,13 +34,13 @@ var foreign = map[string]string{
 	"array": jobArrays, "a": jobArrays,
 	"begin": noLater, "b": noLater, "hold": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
 	"dependency": noLater, "P": noLater, "singleton": noLater, "kill-on-invalid-dep": noLater, "time-min": noLater, "test-only": noLater,
-	"wait":  "-K (--kill-on-bad-exit) ends the job when a rank exits with another code than 0",
-	"W":     "-K (--kill-on-bad-exit) ends the job when a rank exits with another code than 0",
-	"bcast": "--stage sends the program and its libraries along", "send-libs": "--stage sends the program and its libraries along",
-	"compress":   "--stage sends the program and its libraries along",
+	"wait":  "-K (--kill-on-bad-exit) ends the job when a rank exits with a code other than 0",
+	"W":     "-K (--kill-on-bad-exit) ends the job when a rank exits with a code other than 0",
+	"bcast": "--stage copies the program and its libraries to the nodes", "send-libs": "--stage copies the program and its libraries to the nodes",
+	"compress":   "--stage copies the program and its libraries to the nodes",
 	"multi-prog": programsPerRank, "het-group": programsPerRank, "pack-group": programsPerRank,
-	"no-kill": "--recover goes on when a node is lost", "k": "--recover goes on when a node is lost",
-	"nice":     "--priority takes a number below 0 for a later start",
+	"no-kill": "with --recover the job continues when a node is lost", "k": "with --recover the job continues when a node is lost",
+	"nice":     "use --priority with a number below 0 for a later start",
 	"clusters": "--cluster takes the socket of another cluster", "M": "--cluster takes the socket of another cluster",
 	"jobid": allocations, "allocation": allocations, "no-allocate": allocations, "Z": allocations, "external": allocations,
 	"interactive":  "--pty gives rank 0 a terminal",
@@ -53,34 +52,34 @@ var foreign = map[string]string{
 	"quit-on-interrupt": "the first ^C shows the state of the ranks, a second within one second ends the job",
 	"open-mode":         "-o overwrites files; %j in the name gives each job its own",
 	"uid":               "sudo -u runs scrun as another user", "gid": "sudo -g runs scrun with another group",
-	"comment": "--job-name takes a text for lists", "extra": "--job-name takes a text for lists",
-	"np":  "-n says how many ranks run",
+	"comment": "use --job-name for a text that lists show", "extra": "use --job-name for a text that lists show",
+	"np":  "-n sets the number of ranks",
 	"ppn": ranksPerNode, "npernode": ranksPerNode, "perhost": ranksPerNode,
 	"genv": variables, "genvall": variables, "genvlist": variables, "genvnone": variables,
 	"allow-run-as-root": noNeed, "mca": "variables OMPI_MCA_NAME=VALUE set parameters of Open MPI",
-	"wdir": "-D says where to run", "workdir": "-D says where to run",
+	"wdir": "-D sets the directory to run in", "workdir": "-D sets the directory to run in",
 	"usage": "--help lists all options", "V": "--version prints the version",
 	"Q":       "-q (--quiet) shows no warnings",
-	"profile": "'scored job show' tells what a job has used", "acctg-freq": "'scored job show' tells what a job has used",
+	"profile": "'scored job show' shows what a job has used", "acctg-freq": "'scored job show' shows what a job has used",
 	"container": noContainers, "container-id": noContainers, "power": noDevices, "bb": noDevices, "bbf": noDevices, "cpu-freq": noDevices,
 	"network": noNeed, "resv-ports": noNeed, "mpi-combine": noNeed, "stepmgr": noNeed,
 }
 
-// Advice for several options.
+// The advice for several options.
 const (
-	noDevices       = "jobs share all devices of their nodes without asking"
+	noDevices       = "jobs share all devices of their nodes without an option"
 	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
 	noPartitions    = "there are no partitions; -w names the nodes to use"
-	noCores         = "-c says how many CPUs each rank has, and -m (--distribution) how ranks go to nodes"
-	ranksPerNode    = "-N and -n say the same: -N 2 -n 8 runs four on each of two nodes"
-	variables       = "--export says which variables the ranks have"
-	noShape         = "-N sets how many nodes, and -w which"
-	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another one"
-	jobArrays       = "a loop in the shell submits jobs with -d, or one job's ranks choose by $SCORE_RANK"
+	noCores         = "-c sets the number of CPUs of each rank, and -m (--distribution) the order of the ranks on the nodes"
+	ranksPerNode    = "use -N and -n instead: -N 2 -n 8 runs four ranks on each of two nodes"
+	variables       = "--export sets the variables of the ranks"
+	noShape         = "-N sets the number of nodes, and -w names them"
+	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another job"
+	jobArrays       = "submit jobs with -d in a loop of the shell, or let the ranks of one job choose by $SCORE_RANK"
 	noScripts       = "run a script that does this before and after the program"
 	noNeed          = "it is not needed here"
 	noContainers    = "run the container's own launcher as the program"
-	programsPerRank = "all ranks run one program; a script can choose by $SCORE_RANK, and MPI_Comm_spawn_multiple starts others"
+	programsPerRank = "all ranks run one program; run a script that chooses by $SCORE_RANK, or start other programs by MPI_Comm_spawn_multiple"
 	allocations     = "each scrun is a job of its own, and there is no allocation to run in"
 )
 

@@ -9,14 +9,14 @@ import (
 // What users of srun and mpirun try, and what they are told.
 func TestForeign(t *testing.T) {
 	for option, want := range map[string]string{
-		"--ntasks-per-node=4": "-N and -n say the same", "--mem-per-cpu=1G": "--mem says", "-p": "there are no partitions",
+		"--ntasks-per-node=4": "use -N and -n instead", "--mem-per-cpu=1G": "--mem sets", "-p": "there are no partitions",
 		"--partition=debug": "there are no partitions", "-A": "'scored user list'", "--account=x": "'scored user list'", "--gres=gpu:1": "devices",
 		"--gpus=2": "devices", "--overlap": "taking turns", "-O": "-s (--oversubscribe)", "--overcommit": "-s (--oversubscribe)",
-		"-x": "-w names", "--exclude=n1": "-w names", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c says", "--jobid=7": "no allocation",
+		"-x": "-w names", "--exclude=n1": "-w names", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c sets", "--jobid=7": "no allocation",
 		"--bcast": "--stage", "--begin=now": "as soon as they fit", "--hostfile": "-w names", "--mca": "OMPI_MCA_",
-		"-np": "-n says how many", "--array=1-4": "a loop in the shell", "-a": "a loop in the shell",
-		"-machinefile": "-w names", "-ppn": "-N and -n say the same", "-genv": "--export says", "-perhost": "-N and -n say the same",
-		"-npernode":      "-N and -n say the same",
+		"-np": "-n sets the number of ranks", "--array=1-4": "in a loop of the shell", "-a": "in a loop of the shell",
+		"-machinefile": "-w names", "-ppn": "use -N and -n instead", "-genv": "--export sets", "-perhost": "use -N and -n instead",
+		"-npernode":      "use -N and -n instead",
 		"--oversubscrib": "did you mean --oversubscribe?", "--jobname": "did you mean --job-name?",
 	} {
 		_, err := parse(t, option, "p")

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// maxHosts bounds the expansion of a node list: no cluster has more nodes, and a typing error like
+// maxHosts bounds the number of nodes in a list. No cluster has more nodes, and a slip like
 // n[1-9999999999] must not fill the memory.
 const maxHosts = 65536
 
 var errBrackets = errors.New("write it as n1,n2 or n[1-4,7]")
 
-// ParseHosts parses a list of nodes in Slurm's syntax: comma-separated names, with ranges in
+// ParseHosts reads a list of nodes in Slurm's notation: comma-separated names with ranges in
 // brackets (n[1-4,7], n[01-16]).
 func ParseHosts(text string) ([]string, error) {
 	var hosts []string
@@ -75,7 +75,7 @@ func expand(hosts []string, item string) ([]string, error) {
 	return hosts, nil
 }
 
-// expandRange appends the names of a range. It keeps leading zeros: n[01-03] are n01, n02, n03.
+// expandRange expands a range. It keeps leading zeros: n[01-03] are n01, n02, n03.
 func expandRange(hosts []string, prefix, part, suffix string) ([]string, error) {
 	low, high, isRange := strings.Cut(part, "-")
 	if !isRange {

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// optional lists the options whose value may be omitted, with their possible values.
+// optional are the options with an optional value, and their possible values.
 var optional = map[string][]string{"stage": flagWords["stage"], "kill-on-bad-exit": {"0", "1"}}
 
-// checkOptional refuses a value that follows such an option without "=", since it would be taken
-// for the program's name.
+// checkOptional refuses a value after such an option without "=": it would be taken for the
+// program.
 func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 	if o.Version {
 		return nil
@@ -33,7 +33,7 @@ func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// dependencies lists the words with which a value of srun's -d begins.
+// dependencies are the words with which the value of srun's -d begins.
 var dependencies = []string{"after", "afterany", "afterburstbuffer", "aftercorr", "afternotok", "afterok"}
 
 // isDependency reports whether a word is a value of srun's -d and not a program's name.

@@ -16,17 +16,17 @@ const (
 	// a start.
 	maxRanksPerNode = 4096
 
-	// DetachedPattern is the default file of a detached job's output.
+	// DetachedPattern is the default file for a detached job's output.
 	DetachedPattern = "score-%j.out"
 )
 
-// Options is one parsed and checked command line.
+// Options is one valid command line.
 type Options struct {
 	Tasks         uint32
 	Nodes         uint32
 	CPUsPerTask   uint32
 	Time          time.Duration   // 0: no limit
-	Warning       cmdline.Warning // before the end of Time
+	Warning       cmdline.Warning // before that
 	Name          string
 	Dir           string
 	Memory        uint64 // bytes per node; 0: the cluster's default
@@ -46,8 +46,8 @@ type Options struct {
 	KillOnDeadlock bool
 	// Requeue restarts the job when one of its nodes is lost or drained.
 	Requeue bool
-	// Recover lets the job go on when it loses ranks or nodes; Respawn is how often a failed rank
-	// is restarted.
+	// Recover continues the job when ranks or nodes are lost; Respawn is how often a failed rank is
+	// restarted.
 	Recover bool
 	Respawn uint32
 
@@ -59,15 +59,15 @@ type Options struct {
 	Detach     bool
 	// PTY gives rank 0 a terminal of its own.
 	PTY bool
-	// Stage and StageFiles are the files that are sent along with the job.
+	// Stage and StageFiles name the files that are copied to the nodes.
 	Stage      Stage
 	StageFiles []string
-	stageFile  string // the last of StageFiles, as it was typed
+	stageFile  string // the last of them, as it was typed
 	// TraceStart prints the phases of the job's start when it has ended.
 	TraceStart bool
 
 	Cluster string
-	// Patience is how long to wait for a cluster that cannot answer; 0: the default.
+	// Patience is the wait for a cluster that cannot answer; 0: the default.
 	Patience time.Duration
 	Verbose  bool
 	Quiet    bool
@@ -84,7 +84,7 @@ type Options struct {
 	input, output, errors string
 }
 
-// complete sets defaults that depend on other options, and checks combinations of options.
+// complete fills in defaults and checks the options in combination.
 func (o *Options) complete() error {
 	if !o.tasksGiven {
 		o.Tasks = max(1, o.Nodes)
@@ -126,7 +126,7 @@ func nodesFor(tasks uint32) uint32 {
 	return (tasks + maxRanksPerNode - 1) / maxRanksPerNode
 }
 
-// Spec returns the spec of the job to submit, from a process like here.
+// Spec returns the job for the cluster, as submitted from a process like here.
 func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 	dir, err := here.directory(o.Dir)
 	if err != nil {

@@ -14,17 +14,17 @@ import (
 // Process holds the properties of a process that the ranks of its job inherit.
 type Process struct {
 	Environ []string
-	Dir     string // the present directory; empty where it cannot be found
+	Dir     string // the current directory; empty if it cannot be found
 	Limits  []*scorev1.ResourceLimit
 	Umask   uint32
 }
 
-// Here describes this process. It must be called before other goroutines make files, since a
-// process can read its umask only by changing it.
+// Here describes this process. Call it before other goroutines make files: a process can read its
+// umask only by changing it.
 func Here() Process {
 	dir, err := os.Getwd()
 	if err != nil {
-		dir = "" // it was removed; directory returns the error if it is needed
+		dir = "" // it was removed; directory says so if it is needed
 	}
 	return Process{
 		Environ: os.Environ(),
@@ -46,7 +46,7 @@ func ownLimits() []*scorev1.ResourceLimit {
 	for resource := range api.ResourceLimits {
 		var limit unix.Rlimit
 		if unix.Prlimit(0, resource, nil, &limit) != nil {
-			continue // a kernel without this limit
+			continue // a kernel without this one limits nothing by it
 		}
 		limits = append(limits, &scorev1.ResourceLimit{
 			Resource: uint32(resource), Soft: limit.Cur, Hard: limit.Max,
@@ -55,14 +55,14 @@ func ownLimits() []*scorev1.ResourceLimit {
 	return limits
 }
 
-// restoreFileLimit restores the user's soft limit on open files. Go raises it when the process
-// starts, and restores it only before an exec: so restoreFileLimit makes an exec that must fail.
+// restoreFileLimit restores the soft limit on open files. Go raises it when a process starts, and
+// restores it only before an exec, so restoreFileLimit requests an exec that cannot succeed.
 func restoreFileLimit() {
 	_ = syscall.Exec("", []string{""}, nil)
 }
 
-// directory returns the absolute directory to run in. It need not exist here; a node that lacks it
-// reports that.
+// directory returns the absolute directory to run in. It need not exist here: a node reports if it
+// is missing there.
 func (p Process) directory(wanted string) (string, error) {
 	switch {
 	case filepath.IsAbs(wanted):

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Stage is the set of files that are sent along with the job.
+// Stage selects the files that are copied to the nodes with the job.
 type Stage uint8
 
 const (
-	// StageNone: none; the nodes have the program.
+	// StageNone: the nodes have the program.
 	StageNone Stage = iota
 	// StageProgram: the program alone.
 	StageProgram
-	// StageUsual: the program and its libraries except the system's.
+	// StageUsual: and the libraries it needs that are not the system's.
 	StageUsual
-	// StageAll: the program and all its libraries except the C library.
+	// StageAll: and the system's, but for the C library.
 	StageAll
 )
 
@@ -36,7 +36,7 @@ func parseStage(text string) (Stage, error) {
 	}
 }
 
-// parseStageFile adds a file to StageFiles; the flag may be repeated.
+// parseStageFile adds a file to copy. The flag may be repeated.
 func (o *Options) parseStageFile(path string) (string, error) {
 	name := filepath.Base(path)
 	if path == "" || strings.HasSuffix(path, "/") || name == "." || name == ".." || name == "lib" {
@@ -46,5 +46,5 @@ func (o *Options) parseStageFile(path string) (string, error) {
 	return path, nil
 }
 
-// Stages reports whether any file is sent along.
+// Stages reports whether any file is copied to the nodes.
 func (o *Options) Stages() bool { return o.Stage != StageNone || len(o.StageFiles) > 0 }

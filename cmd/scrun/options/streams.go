@@ -12,15 +12,15 @@ import (
 	"unicode"
 )
 
-// Stream is the destination of the ranks' output or the source of their input.
+// Stream is the target of the ranks' output or the source of their input.
 type Stream struct {
 	stdio.Target
 	// Given reports whether the user gave the option; the default is scrun's own stream.
 	Given bool
 }
 
-// parseStream parses a value of -i, -o or -e; "" if the option was not given.
-func (o *Options) parseStream(option, text string) (Stream, error) {
+// readStream reads a value of -i, -o or -e. Empty: it was not given.
+func (o *Options) readStream(option, text string) (Stream, error) {
 	if text == "" {
 		return Stream{}, nil
 	}
@@ -37,12 +37,12 @@ func (o *Options) parseStream(option, text string) (Stream, error) {
 	return Stream{Target: target, Given: true}, nil
 }
 
-// completeStreams parses the streams, after the number of ranks is known.
+// completeStreams reads the streams, now that the number of ranks is known.
 func (o *Options) completeStreams() error {
 	var inErr, outErr, errErr error
-	o.Stdin, inErr = o.parseStream("input", o.input)
-	o.Stdout, outErr = o.parseStream("output", o.output)
-	o.Stderr, errErr = o.parseStream("error", o.errors)
+	o.Stdin, inErr = o.readStream("input", o.input)
+	o.Stdout, outErr = o.readStream("output", o.output)
+	o.Stderr, errErr = o.readStream("error", o.errors)
 	for _, err := range []error{inErr, outErr, errErr} {
 		if err != nil {
 			return err
@@ -91,22 +91,23 @@ func (o *Options) checkDetached() error {
 	return nil
 }
 
-// NoInput records that scrun has no input, unless the user asked for one: the ranks then read an
-// end of input at once, which nobody sends.
+// NoInput records that scrun has no input to forward. Unless the user asked for an input, the ranks
+// then read an end of input at once, and nothing is sent.
 func (o *Options) NoInput() {
 	if !o.Stdin.Given {
 		o.Stdin.Kind = stdio.None
 	}
 }
 
-// InputByNodes reports whether every rank opens an input file of its own on its node, since the
-// name depends on rank, node or job. Other files are read by scrun, so that they need not exist on
+// InputByNodes reports whether every rank opens a file of its own on its node, because the file's
+// name depends on rank, node or job. scrun itself reads other files, so that they need not exist on
 // the nodes.
 func (o *Options) InputByNodes() bool {
 	return o.Stdin.Kind == stdio.File && strings.Contains(o.Stdin.Pattern.String(), "%")
 }
 
-// setInput sets the source of the ranks' input. Every rank reads a file, as with srun.
+// setInput sets the source of the ranks' input on the nodes. Every rank reads the whole file, as
+// with srun.
 func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	switch {
 	case o.Stdin.Kind == stdio.File && (o.Detach || o.InputByNodes()):
@@ -142,7 +143,7 @@ func detachedPattern(dir string, stream Stream, fallback string) string {
 	}
 }
 
-// absolute returns the pattern as an absolute path.
+// absolute makes a pattern independent of the current directory.
 func absolute(dir, pattern string) string {
 	if filepath.IsAbs(pattern) {
 		return pattern

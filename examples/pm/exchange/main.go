@@ -1,10 +1,10 @@
-// Exchange sends messages from every rank to every other, round after round, each of
-// another length and with a CRC-32C, and checks what arrives: no message lost, doubled,
-// out of order or changed. It ends with an error at the first that is.
+// Exchange sends messages from every rank to every other, round after round, each of another length
+// and with a CRC-32C. It checks that no message is lost, duplicated, out of order or changed, and
+// ends with an error at the first one that is.
 //
 //	scrun -N 4 -n 8 exchange -for 1m
 //
-// Without -for, -rounds or -stdin it goes on for five seconds.
+// Without -for, -rounds or -stdin it runs for five seconds.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"time"
 )
 
-// usualLength is long enough to see resends where the network is bad, and to wait for.
+// usualLength is long enough to see resends on a bad network, and short enough to wait for.
 const usualLength = 5 * time.Second
 
 type options struct {
@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// run exchanges until rank 0 says in a round that it is the last.
+// run exchanges until rank 0 marks a round as the last.
 func run(c *pm.Channel, o options) error {
 	x := newExchange(c, o.size)
 	var ending *clock
@@ -88,7 +88,7 @@ func run(c *pm.Channel, o options) error {
 	return nil
 }
 
-// clock is rank 0's: it knows when to end, and how long rounds took.
+// clock is the clock of rank 0. It decides when to end and measures the rounds.
 type clock struct {
 	options
 	begin    time.Time
@@ -179,7 +179,7 @@ func (x *exchange) send(round uint64, last bool) error {
 	return nil
 }
 
-// complete waits until all messages of the round are here.
+// complete waits until all messages of the round have arrived.
 func (x *exchange) complete(round uint64) error {
 	for from := range x.next {
 		for from != x.c.Rank() && x.next[from] <= round {
@@ -194,7 +194,7 @@ func (x *exchange) complete(round uint64) error {
 	return nil
 }
 
-// take checks everything that has come.
+// take checks all messages that have arrived.
 func (x *exchange) take() error {
 	for {
 		m, err := x.c.Receive()

@@ -16,7 +16,7 @@ const lastMark = 1 << 63
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// header says which message it is.
+// header identifies a message.
 type header struct {
 	round    uint64
 	from, to int
@@ -30,7 +30,7 @@ func (h header) length(size int) int {
 	return headerSize + int(rng.Uint64()%uint64(size-headerSize+1))
 }
 
-// newNoise is what payloads are cut from.
+// newNoise returns the bytes from which payloads are cut.
 func newNoise(size int) []byte {
 	noise := make([]byte, 2*size)
 	rng := rand.NewPCG(uint64(size), 1)
@@ -57,7 +57,7 @@ func message(out, noise []byte, h header, size int) []byte {
 	return out
 }
 
-// check compares a message with the one that is due, and reports whether its round is the last.
+// check compares a message with the expected one, and reports whether its round is the last.
 func check(data []byte, want header, size int) (last bool, err error) {
 	if len(data) < headerSize {
 		return false, fmt.Errorf("%d bytes from rank %d are no message", len(data), want.from)

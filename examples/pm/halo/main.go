@@ -1,6 +1,7 @@
-// Halo lets heat flow around a ring that is cut into one piece for each rank. In each step, ranks
-// exchange the ends of their pieces with both neighbours as tagged messages (package pm/tag), then
-// each computes its cells. At the end each rank compares its piece with what it computes alone.
+// Halo simulates heat that flows around a ring, which is cut into one piece for each rank. In each
+// step, ranks exchange the ends of their pieces with both neighbours as tagged messages (package
+// pm/tag) and then compute their cells. At the end each rank also computes the whole ring and
+// compares its piece.
 //
 //	scrun -N 2 -n 4 halo -cells 10000 -steps 1000
 package main
@@ -15,7 +16,7 @@ import (
 	"score/pm/tag"
 )
 
-// Tags say where a cell goes.
+// The tags: the direction in which a cell is sent.
 const (
 	toRight uint64 = iota + 1
 	toLeft
@@ -85,14 +86,14 @@ func exchange(e *tag.Endpoint, cells []float64) error {
 	return nil
 }
 
-// flow computes cells from what they and their neighbours were.
+// flow computes the next values of cells from their values and those of their neighbours.
 func flow(next, was []float64) {
 	for i := range next {
 		next[i] = was[i+1]/2 + (was[i]+was[i+2])/4
 	}
 }
 
-// heat is what a cell begins with.
+// heat returns the initial value of a cell.
 func heat(i int) float64 { return float64(i * i % 101) }
 
 // compare computes the whole ring and compares a piece of it.
@@ -114,7 +115,7 @@ func compare(piece []float64, at, all, steps int) error {
 	return nil
 }
 
-// report has rank 0 wait for the others, and say that all is right.
+// report makes rank 0 wait for the others, and print the success.
 func report(e *tag.Endpoint, steps int) error {
 	var o tag.Op
 	if e.Iface().Rank() > 0 {

@@ -1,5 +1,5 @@
-// Keys has every rank publish values with package score/pm/keys, checks what the ranks read from
-// each other, and prints how long a look-up takes.
+// Keys makes every rank publish values with package score/pm/keys, checks the values that the ranks
+// read from each other, and prints the duration of a look-up.
 package main
 
 import (
@@ -23,7 +23,7 @@ func main() {
 	}
 }
 
-// plan is what the flags say.
+// plan holds the values of the flags.
 type plan struct{ rounds, gets, absent, again int }
 
 func run(ctx context.Context, p plan) error {
@@ -75,7 +75,7 @@ func all(ctx context.Context, job *keys.Job, p plan) error {
 	return nil
 }
 
-// dieOnce asks that this rank be started again, and has it killed.
+// dieOnce asks for a restart of this rank, and kills it.
 func dieOnce(ctx context.Context, job *keys.Job) error {
 	if err := job.Respawn(ctx, 1); err != nil {
 		return err
@@ -87,7 +87,7 @@ func dieOnce(ctx context.Context, job *keys.Job) error {
 	return self.Kill() // which does not return
 }
 
-// value is what a rank puts in a round.
+// value returns the value that a rank puts in a round.
 func value(rank, round int, what string) string {
 	return fmt.Sprintf("%s of rank %d in round %d", what, rank, round)
 }
@@ -120,7 +120,7 @@ func check(job *keys.Job, round int) error {
 	return nil
 }
 
-// look is how long a look at another rank's value takes.
+// look measures a look-up of another rank's value.
 func look(job *keys.Job, gets int) time.Duration {
 	start := time.Now()
 	for i := range gets {

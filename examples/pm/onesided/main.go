@@ -1,6 +1,6 @@
-// Onesided lets heat flow around a ring, as halo does, with one-sided operations (package pm/uct):
-// ranks put the ends of their pieces into their neighbours' memory, and the immediate data that
-// comes behind says that a cell is there. No rank receives anything.
+// Onesided simulates heat that flows around a ring, as halo does, with one-sided operations
+// (package pm/uct). Ranks put the ends of their pieces into their neighbours' memory; the immediate
+// data that follows a cell reports that it has arrived. No rank calls a receive.
 //
 //	scrun -N 2 -n 4 onesided -cells 10000 -steps 1000
 package main
@@ -78,7 +78,7 @@ func run(iface *uct.Iface, cells, steps int) (err error) {
 	return nil
 }
 
-// exchange puts cells to both neighbours, and waits until theirs are there.
+// exchange puts cells to both neighbours, and waits until theirs have arrived.
 func (r *rank) exchange(step int) error {
 	w, n := r.iface.Worker(), len(r.cells)-2
 	for side, cell := range [2]float64{fromLow: r.cells[1], fromTop: r.cells[n]} {
@@ -103,21 +103,21 @@ func (r *rank) exchange(step int) error {
 	return nil
 }
 
-// place is where a neighbour's cell is.
+// place returns the position of a neighbour's cell.
 func place(side, step int) uint64 { return uint64(side*2+step%2) * 8 }
 
 func (r *rank) cell(side, step int) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(r.halo.Bytes()[place(side, step):]))
 }
 
-// flow computes cells from what they and their neighbours were.
+// flow computes the next values of cells from their values and those of their neighbours.
 func flow(next, was []float64) {
 	for i := range next {
 		next[i] = was[i+1]/2 + (was[i]+was[i+2])/4
 	}
 }
 
-// heat is what a cell begins with.
+// heat returns the initial value of a cell.
 func heat(i int) float64 { return float64(i * i % 101) }
 
 // compare computes the whole ring and compares a piece of it.

@@ -53,7 +53,7 @@ func run(c *pm.Channel, rounds int) error {
 	return nil
 }
 
-// play sends messages of a size to and fro.
+// play sends messages of one size back and forth.
 func play(c *pm.Channel, size, rounds int) error {
 	peer := 1 - c.Rank()
 	out := make([]byte, size)
@@ -113,7 +113,7 @@ func receive(c *pm.Channel, round, size int) error {
 	return c.ReleaseReceiveBuffer(m)
 }
 
-// fill marks the ends and the middle: to write every byte would measure that.
+// fill marks the ends and the middle. Writing every byte would be measured, too.
 func fill(data []byte, round int) {
 	data[0], data[len(data)/2], data[len(data)-1] = byte(round), byte(round>>8), byte(round*7)
 }

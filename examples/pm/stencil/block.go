@@ -2,13 +2,13 @@ package main
 
 import "fmt"
 
-// layout is how the plate is cut into blocks: their numbers across and down, rank by rank.
+// layout describes how the plate is cut into blocks: their numbers across and down.
 type layout struct {
 	across, down int
 	size         int
 }
 
-// layOut cuts the plate as squarely as the number of ranks allows.
+// layOut returns the layout with the squarest blocks that the number of ranks allows.
 func layOut(ranks, size int) (layout, error) {
 	across := 1
 	for d := 1; d*d <= ranks; d++ {
@@ -59,10 +59,10 @@ func (b *block) allocate() {
 	b.new = make([]float64, len(b.old))
 }
 
-// stride is the distance of two rows.
+// stride returns the distance between two rows.
 func (b *block) stride() int { return b.width + 2 }
 
-// row is the block's y-th row, from 1; 0 and height+1 are the neighbours'.
+// row returns row y of the block, from 1; rows 0 and height+1 are the neighbours'.
 func (b *block) row(y int) []float64 {
 	at := y*b.stride() + 1
 	return b.old[at : at+b.width]

@@ -54,7 +54,7 @@ func (m *mail) receive(from int) ([]float64, error) {
 	return first, nil
 }
 
-// take keeps everything that has come.
+// take keeps all messages that have arrived.
 func (m *mail) take() error {
 	for {
 		got, err := m.c.Receive()
@@ -105,7 +105,7 @@ func exchange(m *mail, b *block) error {
 	return nil
 }
 
-// edge is what the neighbour on that side needs.
+// edge returns the cells that the neighbour on that side needs.
 func (b *block) edge(side int) []float64 {
 	switch side {
 	case above:
@@ -119,7 +119,7 @@ func (b *block) edge(side int) []float64 {
 	}
 }
 
-// setEdge takes what the neighbour on that side sent.
+// setEdge stores the cells of the neighbour on that side.
 func (b *block) setEdge(side int, numbers []float64) {
 	switch side {
 	case above:

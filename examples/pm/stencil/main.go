@@ -1,7 +1,7 @@
-// Stencil spreads heat over a square plate: each cell becomes the mean of its four
-// neighbours, step after step (Jacobi's method). The plate is cut into blocks, one per
-// rank; after each step neighbours exchange the edges of their blocks. At the end
-// rank 0 collects the plate and compares every cell with what it computes alone.
+// Stencil simulates heat that spreads over a square plate: in each step, each cell becomes the mean
+// of its four neighbours (Jacobi's method). The plate is cut into blocks, one per rank; after each
+// step, neighbours exchange the edges of their blocks. At the end rank 0 collects the plate,
+// computes it alone and compares every cell.
 //
 //	scrun -N 2 -n 4 stencil -size 512 -steps 1000
 package main

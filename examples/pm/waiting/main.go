@@ -1,14 +1,14 @@
-// Waiting shows how the cluster sees ranks that have nothing to do. All pass a token around, and
-// then wait for another one. Rank 0 sends that when what its options name has come:
+// Waiting shows how the cluster handles ranks that have nothing to do. The ranks pass a token
+// around and then wait for another one, which rank 0 sends after an event:
 //
-//	scrun -N 2 -n 4 waiting                    nothing: a deadlock
-//	scrun -N 2 -n 4 waiting -timer 5s          a time
-//	scrun -N 2 -n 4 waiting -deadline 5s       a time, in Wait itself
+//	scrun -N 2 -n 4 waiting                    no event: a deadlock
+//	scrun -N 2 -n 4 waiting -timer 5s          a timer
+//	scrun -N 2 -n 4 waiting -deadline 5s       a deadline in Wait itself
 //	scrun -N 2 -n 4 waiting -file pipe         a line of a file or named pipe
 //	scrun -N 2 -n 4 waiting -file /dev/stdin   a line of standard input
 //
-// Meanwhile 'scored job list' calls the job idle, and other programs have its time. Only the first
-// is called deadlocked, and ends if scrun has --kill-on-deadlock.
+// Meanwhile 'scored job list' shows the job as idle, and other programs get its time. Only the
+// first job is reported as deadlocked, and ended with --kill-on-deadlock.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// event is what rank 0 waits for.
+// event is the event for which rank 0 waits.
 type event struct {
 	timer, deadline time.Duration
 	file            string
@@ -89,7 +89,7 @@ func pass(c *pm.Channel) error {
 	return receive(context.Background(), c)
 }
 
-// await waits for a message, which does not come, until the event does.
+// await waits for a message, which does not arrive, until the event occurs.
 func (e event) await(c *pm.Channel) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -113,7 +113,7 @@ func (e event) await(c *pm.Channel) error {
 	return <-failed
 }
 
-// come returns when the event has come.
+// come returns when the event has occurred.
 func (e event) come() error {
 	time.Sleep(e.timer)
 	if e.file == "" {

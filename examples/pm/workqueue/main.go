@@ -1,6 +1,7 @@
-// Workqueue counts primes. Rank 0 has a counter in memory that all ranks reach; each takes its next
-// task by a fetch-and-add to it (package pm/uct): on the same node by one instruction, from other
-// nodes by a message that rank 0's process serves while it works on tasks of its own.
+// Workqueue counts primes. Rank 0 has a counter in memory that all ranks can reach. Each rank takes
+// its next task by a fetch-and-add to the counter (package pm/uct). On the same node that is one
+// instruction; from other nodes it is a message that rank 0's process serves while it works on
+// tasks of its own.
 //
 //	scrun -N 2 -n 4 workqueue -tasks 2000
 package main
@@ -91,7 +92,7 @@ func work(w *uct.Worker, owner *uct.EP, tasks uint64) (found uint32, done int, e
 	}
 }
 
-// send sends the result, once there is room.
+// send sends the result when there is room.
 func send(w *uct.Worker, to *uct.EP, found uint32) error {
 	return w.Do(context.Background(), func(done uct.Completion) error {
 		err := to.Send(uct.Header{ID: idResult, Arg: found}, nil)
@@ -102,7 +103,7 @@ func send(w *uct.Worker, to *uct.EP, found uint32) error {
 	})
 }
 
-// primes counts the primes from a number on, below another.
+// primes counts the primes between two numbers, the second excluded.
 func primes(from, below uint64) (n uint32) {
 	for i := max(from, 2); i < below; i++ {
 		n++

@@ -12,21 +12,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SIGSTOP takes effect when the process next leaves the kernel or is
-// interrupted, within microseconds. Only its parent is notified, so the wait
-// checks again after a pause that doubles.
+// SIGSTOP takes effect within microseconds, when the process next leaves the kernel or is
+// interrupted. Only its parent is notified, so the wait checks again after pauses that double.
 const (
 	pollFirst = 20 * time.Microsecond
 	pollLast  = time.Millisecond
 )
 
-// Group is a job's processes, as far as signals reach them.
+// Group controls the processes of a job by signals.
 type Group struct {
 	parent int
 
 	mu    sync.Mutex
 	ranks []rank
-	// ended is the CPU time of ranks that are gone, as last seen.
+	// ended is the CPU time of the ranks that are gone, as last seen.
 	ended time.Duration
 	buf   [procstat.Bytes]byte
 }
@@ -40,12 +39,11 @@ type rank struct {
 
 var _ cgroup.Container = (*Group)(nil)
 
-// New makes the container of a job whose ranks are started by the process
-// parent, which starts nothing else.
+// New returns the group of a job. The process parent starts the job's ranks, and nothing else.
 func New(parent int) *Group { return &Group{parent: parent} }
 
-// Started adds a rank. A rank that has already ended is dropped at once, even if
-// another process has its number by now; a known rank stays.
+// Started adds a rank. It ignores a rank that it knows, and a rank that has already ended, even if
+// another process has its number by now.
 func (g *Group) Started(pid, pgid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,7 +60,7 @@ func (g *Group) Started(pid, pgid int) {
 	g.ranks = append(g.ranks, rank{pid: pid, pgid: pgid, start: s.Start, statFD: fd})
 }
 
-// FD is -1: processes are not born into a procgroup.
+// FD returns -1: processes are not born into a procgroup.
 func (g *Group) FD() int { return -1 }
 
 // Freeze sends SIGSTOP to every rank's process group.
@@ -88,8 +86,8 @@ func (g *Group) signal(sig unix.Signal) error {
 	return nil
 }
 
-// forgetReaped drops the ranks that are gone. As long as a rank is a zombie its
-// numbers cannot be given to another process; after that no signal may go out.
+// forgetReaped drops the ranks that are gone. While a rank is a zombie, no other process can get
+// its numbers; after that no signal may be sent to them.
 func (g *Group) forgetReaped() {
 	kept := g.ranks[:0]
 	for _, r := range g.ranks {
@@ -107,8 +105,8 @@ func (g *Group) forgetReaped() {
 	g.ranks = kept
 }
 
-// WaitFrozen checks the ranks until all are stopped or have ended; with the
-// zero deadline once. It allocates nothing unless the deadline passes.
+// WaitFrozen checks the ranks until all are stopped or have ended. With a zero deadline it checks
+// once. It allocates nothing unless the deadline passes.
 func (g *Group) WaitFrozen(deadline time.Time) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		running := g.running()
@@ -139,7 +137,7 @@ func AnyStopped(pids []int) bool {
 	return false
 }
 
-// running is the first rank that still runs, or 0.
+// running returns the first rank that still runs, or 0.
 func (g *Group) running() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -168,9 +166,9 @@ func (g *Group) Pids(pids []int) ([]int, error) {
 	return append(pids, descendants(all, g.parent, groups)...), nil
 }
 
-// CPUTime is the ranks' time and that of the children they have waited for. A
-// rank that is gone counts as last seen, so the true end figure is the rusage
-// that package launch reports.
+// CPUTime returns the CPU time of the ranks and of the children for which they have waited. A rank
+// that is gone counts as last seen, so the exact figure at the end is the rusage that package
+// launch reports.
 func (g *Group) CPUTime() (time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,9 +180,9 @@ func (g *Group) CPUTime() (time.Duration, error) {
 	return sum, nil
 }
 
-// Kill ends every process of the job. It stops them all first: a stopped
-// process does not fork, so even a job that forks without end is caught,
-// unless it forks faster than the table is read; the deadline bounds that.
+// Kill ends every process of the job. It stops them all first, since a stopped process does not
+// fork: so it catches even a job that forks without end, unless the job forks faster than the
+// process table can be read. The deadline bounds the tries.
 func (g *Group) Kill(deadline time.Time) error {
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		pids, err := g.Pids(nil)
@@ -234,9 +232,8 @@ func (g *Group) stopAll(pids []int, deadline time.Time) error {
 	}
 }
 
-// signalAll sends by number, right after the processes were found. A process
-// that changed its user (set-user-id program) may refuse: it is left to the
-// deadline of Kill.
+// signalAll sends a signal to processes that were just found. A process that changed its user
+// (set-user-id program) may refuse the signal; then Kill fails at its deadline.
 func signalAll(pids []int, sig unix.Signal) error {
 	for _, pid := range pids {
 		err := unix.Kill(pid, sig)
@@ -247,7 +244,7 @@ func signalAll(pids []int, sig unix.Signal) error {
 	return nil
 }
 
-// Close kills what is left and closes the files.
+// Close kills the processes that are left and closes the files.
 func (g *Group) Close(deadline time.Time) error {
 	if err := g.Kill(deadline); err != nil {
 		return err

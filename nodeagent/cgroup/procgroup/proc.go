@@ -10,7 +10,7 @@ import (
 // stopped reports whether the process cannot run: stopped by a signal or over.
 func stopped(s procstat.Stat) bool { return s.State == 'T' || s.State == 't' || s.Exited() }
 
-// table is all processes of the host by id.
+// table returns all processes of the host by id.
 func table() (map[int]procstat.Stat, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -34,8 +34,8 @@ func table() (map[int]procstat.Stat, error) {
 	return all, nil
 }
 
-// descendants are the living processes below root, and those in one of the
-// process groups, without root itself.
+// descendants returns the living processes below root, and those in one of the process groups,
+// without root itself.
 func descendants(all map[int]procstat.Stat, root int, groups map[int]bool) []int {
 	mine := make(map[int]bool)
 	var below func(pid int) bool

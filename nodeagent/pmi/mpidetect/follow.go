@@ -17,9 +17,10 @@ var systemDirs = []string{
 	"/usr/local/lib", "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 }
 
-// Follow is Inspect that also inspects the program's libraries and theirs: an MPI may come in only
-// through another library. The nearest library determines the family. libraryPath is the program's
-// LD_LIBRARY_PATH. A library that is missing or damaged is skipped: the loader will report it.
+// Follow is like Inspect, but also inspects the program's libraries and theirs: an MPI may come in
+// only through another library. The nearest library determines the family. libraryPath is the
+// program's LD_LIBRARY_PATH. A library that is missing or damaged is skipped: the loader will
+// report it.
 func Follow(path, libraryPath string) (Report, error) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF || report.Family != None {

@@ -48,7 +48,7 @@ func Inspect(path string) (Report, error) {
 	return InspectReader(file)
 }
 
-// InspectReader is Inspect for an open file.
+// InspectReader is like Inspect, for an open file.
 func InspectReader(r io.ReaderAt) (Report, error) {
 	var ident [elf.EI_NIDENT]byte
 	if n, err := r.ReadAt(ident[:], 0); n < len(ident) {

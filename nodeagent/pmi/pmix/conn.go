@@ -15,19 +15,19 @@ import (
 type conn struct {
 	id   ConnID
 	rank int // NoRank until it is admitted
-	// claimed is the rank that the hello named, while it is being checked.
+	// claimed is the rank that the hello named, while the claim is being checked.
 	claimed  int
 	asking   bool
 	closing  bool // it is refused
 	hungUp   bool // and ends
 	encoding bfrops.Encoding
-	// unread is why a client cannot be served.
+	// unread is why the client cannot be served.
 	unread string
-	// rest is input that is not a whole message yet.
+	// rest is input that is not yet a whole message.
 	rest []byte
 }
 
-// peer is the number of the client in headers.
+// peer returns the client's number in headers.
 func (c *conn) peer() uint32 { return uint32(c.rank) }
 
 // feed handles all whole messages and keeps the rest.
@@ -65,8 +65,7 @@ func (c *conn) feed(s *Server, data []byte) error {
 	return nil
 }
 
-// next returns the length of the first message with its header, 0 if the header
-// is not whole.
+// next returns the length of the first message with its header; 0 if the header is not whole.
 func (c *conn) next(data []byte) (int, error) {
 	if len(data) < message.HeaderLen {
 		return 0, nil
@@ -93,16 +92,14 @@ func (c *conn) take(s *Server, whole []byte) error {
 	return c.request(s, header.Tag, whole[message.HeaderLen:])
 }
 
-// security is the method by which clients are asked to authenticate. Their credential is not
-// trusted: the caller's Admit decides.
+// security is the method with which clients must authenticate. The server does not trust their
+// credential: the caller decides, by Admit.
 const security = "native"
 
-// errRefused is a client that cannot be served; its job goes on, unless the
-// client then ends it.
+// errRefused means that a client of the job cannot be served.
 var errRefused = errors.New("a PMIx client is refused")
 
-// onHello checks a hello. A bad one ends the connection only: it may not come
-// from the job at all.
+// onHello checks a hello. A bad hello ends only the connection, since it may not come from the job.
 func (c *conn) onHello(s *Server, data []byte) error {
 	hello, err := message.ReadHello(data)
 	if err != nil {
@@ -140,9 +137,9 @@ func unread(hello *message.Hello, known bool) string {
 	return ""
 }
 
-// refuse tells a client that it is not served. The connection ends after the client's next message:
-// libpmix sends its first request whatever the answer was, and waits for ever if the connection has
-// ended before that.
+// refuse refuses a client. The connection ends after the client's next message: libpmix sends its
+// first request whatever the answer was, and waits for ever if the connection has ended before
+// that.
 func (s *Server) refuse(c *conn, code int32) {
 	start := len(s.out)
 	s.out = message.AppendRefusal(s.out, code)
@@ -161,7 +158,7 @@ func (s *Server) disconnect(c *conn) {
 	}
 }
 
-// Admit answers Authenticate: ok says that the process belongs to the job.
+// Admit answers Authenticate. ok is set if the process belongs to the job.
 func (s *Server) Admit(id ConnID, ok bool) []Effect {
 	s.begin(s.now)
 	c := s.conns[id]

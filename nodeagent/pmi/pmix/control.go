@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// jobControl registers files for removal at the end, and sends signals to ranks
-// of this node. Other directives are not served.
+// jobControl registers files for removal at the job's end, and sends signals to ranks of this node.
+// It does not serve other directives.
 func (c *conn) jobControl(s *Server, tag uint32, r *bfrops.Reader) error {
 	m := message.ReadJobControl(r)
 	if err := r.Err(); err != nil {
@@ -49,8 +49,8 @@ const (
 	maxSignal = 64
 )
 
-// cleanup notes paths for removal. Only whole paths are taken: nobody knows a
-// rank's directory at the end.
+// cleanup registers paths for removal. It accepts only absolute paths, since nobody knows a rank's
+// directory at the end.
 func (c *conn) cleanup(s *Server, paths string, dir, recurse bool) int32 {
 	for path := range strings.SplitSeq(paths, ",") {
 		if len(path) > maxPath || !filepath.IsAbs(path) || strings.IndexByte(path, 0) >= 0 {
@@ -65,7 +65,7 @@ func (c *conn) cleanup(s *Server, paths string, dir, recurse bool) int32 {
 	return message.Success
 }
 
-// signal sends a signal to ranks of this node; no target means all of the job.
+// signal sends a signal to ranks of this node. Without targets it sends to the whole job.
 func (s *Server) signal(targets []bfrops.Proc, number int) int32 {
 	if number < 1 || number > maxSignal {
 		return message.ErrBadParam
@@ -110,7 +110,7 @@ func (c *conn) log(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// query answers questions about the job and about what is served.
+// query answers questions about the job and about the server's abilities.
 func (c *conn) query(s *Server, tag uint32, r *bfrops.Reader) error {
 	queries := message.ReadQuery(r)
 	if err := r.Err(); err != nil {

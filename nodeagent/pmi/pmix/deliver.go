@@ -34,7 +34,7 @@ func (s *Server) deliverOne(event *pmi.Event) {
 	}
 }
 
-// answer replies to a request that was held.
+// answer replies to a request that had to wait.
 func (s *Server) answer(c *conn, event *pmi.Event) {
 	switch event.Kind {
 	case pmi.EventReleased:

@@ -5,36 +5,36 @@ import "score/nodeagent/pmi"
 // ConnID names a connection.
 type ConnID int32
 
-// Kind says what an Effect asks for.
+// Kind is the kind of an Effect.
 type Kind uint8
 
 const (
-	// Write: write Bytes to Conn. They are valid until the next call.
+	// Write asks to write Bytes to Conn. They are valid until the next call.
 	Write Kind = iota + 1
-	// Close: hang up on Conn once all has been written. RankGone is not needed.
+	// Close asks to close Conn once everything is written. OnDisconnected need not be called.
 	Close
-	// Authenticate: find out whether Conn belongs to a process of Rank, and answer
-	// with Admit.
+	// Authenticate asks whether Conn belongs to a process of Rank. Answer with Admit.
 	Authenticate
-	// Contact: Rank has been admitted for the first time, over Conn.
+	// Contact reports that Rank was admitted for the first time, over Conn.
 	Contact
-	// Finalized: Rank has finished with PMIx.
+	// Finalized reports that Rank has finished with PMIx.
 	Finalized
-	// Event: carry out Event, which is FenceReady, NameOp, Spawn, Relay or Places
-	// of the engine.
+	// Event asks to carry out Event, which is FenceReady, NameOp, Spawn, Relay or Places of the
+	// engine.
 	Event
-	// Abort: Rank ends the job with exit code Code, for the reason Text.
+	// Abort reports that Rank ends the job with exit code Code, for the reason Text.
 	Abort
-	// Cleanup: remove Path at the end of the job, as the job's user. Dir: it is a
-	// directory; Recurse: with all that is in it.
+	// Cleanup asks to remove Path at the end of the job, as the job's user. Dir is set if Path is a
+	// directory, Recurse if its content is to be removed with it.
 	Cleanup
-	// Print: Text is for the user, on the error stream of Rank with Stderr.
+	// Print asks to show Text to the user, on Rank's output stream or, with Stderr, its error
+	// stream.
 	Print
-	// Signal: send signal Code to Rank, or with Rank NoRank to all of the job here.
+	// Signal asks to send signal Code to Rank, or to all ranks of the job here if Rank is NoRank.
 	Signal
-	// Respawn: Rank asks to be started again Code times when it fails.
+	// Respawn reports that Rank wants to be started again, up to Code times, when it fails.
 	Respawn
-	// Violation: Rank broke the protocol, or NoRank, another node did. Err is the
+	// Violation reports that Rank, or if it is NoRank another node, broke the protocol. Err is the
 	// sentence for the user. The job must end.
 	Violation
 )
@@ -42,8 +42,7 @@ const (
 // NoRank stands for no rank in particular.
 const NoRank = -1
 
-// Effect is something for the caller to do. Only the fields named at its kind
-// are set.
+// Effect is something for the caller to do. Only the fields that its kind names are set.
 type Effect struct {
 	Kind    Kind
 	Conn    ConnID

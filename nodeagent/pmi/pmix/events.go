@@ -20,7 +20,7 @@ func (c *conn) register(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// deregister has no reply: clients do not wait for one.
+// deregister sends no reply, since clients do not wait for one.
 func (c *conn) deregister(s *Server, r *bfrops.Reader) error {
 	codes := message.ReadDeregister(r)
 	if err := r.Err(); err != nil {
@@ -56,7 +56,7 @@ func reachOf(scope uint8) pmi.Reach {
 	return pmi.ReachJob
 }
 
-// packInfos writes infos for other nodes.
+// packInfos packs infos for other nodes.
 func packInfos(infos []bfrops.Info) string {
 	w := bfrops.NewWriter(bfrops.V41, nil)
 	w.Infos(infos)
@@ -81,7 +81,7 @@ func (s *Server) notify(c *conn, n *pmi.Notice) {
 	s.send(c, message.TagNotify, w)
 }
 
-// namespaceOf is the name of a job, of this one for 0.
+// namespaceOf returns the namespace of a job; 0 stands for this job.
 func (s *Server) namespaceOf(job uint64) string {
 	if job == 0 {
 		job = s.config.Job
@@ -114,8 +114,8 @@ func (s *Server) OnRespawned(now time.Time, rank, incarnation int) []Effect {
 	})
 }
 
-// RankEnded notifies registered ranks how a rank of this node ended: by signal,
-// with an exit code, or before its good-bye.
+// RankEnded notifies registered ranks how a rank of this node ended: by a signal, with an exit
+// code, or without finalizing.
 func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signal int) []Effect {
 	status := message.ProcEnded
 	switch {
@@ -132,7 +132,7 @@ func (s *Server) RankEnded(now time.Time, rank int, phase pmi.Phase, code, signa
 		{Key: message.KeyExitCode, Value: bfrops.Value{Type: bfrops.Int, Number: uint64(int64(code))}},
 	}
 	if status == message.ProcEnded {
-		// A normal end is no event for handlers of all codes.
+		// Handlers of all codes do not get normal ends.
 		infos = append(infos, bfrops.Info{Key: message.KeyNotDefault, Value: bfrops.NewBool(true)})
 	}
 	return s.Do(now, func(e *pmi.Engine) error {

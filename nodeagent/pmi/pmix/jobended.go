@@ -10,11 +10,11 @@ import (
 )
 
 // keptEnds is how many ends of spawned jobs are remembered, since each may be reported twice. It is
-// more than a leader keeps for repetition.
+// more than a leader keeps to repeat.
 const keptEnds = 128
 
-// JobEnded notifies registered ranks, once, that a job which this one has spawned has ended, and
-// with what exit code. PRRTE sends the same event, and not to default handlers.
+// JobEnded notifies registered ranks, once, that a job that this one has spawned has ended with an
+// exit code. Like PRRTE it does not notify default handlers.
 func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
 	if slices.Contains(s.jobsEnded, job) {
 		return nil

@@ -4,20 +4,18 @@ import "score/nodeagent/pmi"
 
 // Bounds on what clients can make the server keep.
 const (
-	// MaxMessage bounds one message in bytes: a rank's whole share of the store
-	// and some words about it.
+	// MaxMessage bounds one message in bytes: all that a rank may store, and some overhead.
 	MaxMessage = pmi.MaxRankBytes + 1<<20
-	// MaxPending bounds the bytes of messages that have not come whole, of all
-	// connections together.
+	// MaxPending bounds the bytes of incomplete messages, of all connections together.
 	MaxPending = 64 << 20
-	// MaxReplies bounds the bytes of the replies to one request, which may answer
-	// all ranks of the node.
+	// MaxReplies bounds the bytes of the replies to one request. A request may cause replies to all
+	// ranks of the node.
 	MaxReplies = pmi.MaxJobBytes
-	// MaxConns bounds the connections of a job beyond one per rank: those that have
-	// not said yet who they are.
+	// MaxConns bounds the connections of a job beyond one per rank: those that are not yet
+	// admitted.
 	MaxConns = 64
-	// MaxCleanups bounds the paths that a job registers for removal, as a number
-	// per rank, and maxPath each of them in bytes, as the kernel does.
+	// MaxCleanups bounds the paths for removal that a job registers, per rank. maxPath bounds each
+	// path in bytes, as the kernel does.
 	MaxCleanups = 64
 	maxPath     = 4096
 	// maxPrint bounds a text for the user in bytes.

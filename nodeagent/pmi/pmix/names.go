@@ -8,21 +8,21 @@ import (
 	"strconv"
 )
 
-// namePrefix begins the names of PMIx in the cluster's table, which programs of
-// PMI-1 and PMI-2 use too: their ports are texts, these are values.
+// namePrefix begins the names of PMIx in the cluster's table. Programs of PMI-1 and PMI-2 use the
+// table too; their ports are texts, but the ports of PMIx are values.
 const namePrefix = "pmix/"
 
-// lookupKey is one request of one client.
+// lookupKey identifies a request of a client.
 type lookupKey struct {
 	conn ConnID
 	tag  uint32
 }
 
-// lookup is a request of several names, or a publishing of several: it is
-// answered when all parts are.
+// lookup is a request to look up, publish or unpublish several names. It is answered when all parts
+// are.
 type lookup struct {
 	command message.Command
-	// left counts the parts that are not answered yet.
+	// left counts the parts that are not yet answered.
 	left   int
 	found  []message.Found
 	failed int
@@ -31,8 +31,8 @@ type lookup struct {
 // maxKeys bounds the names of one request; MPI programs use one.
 const maxKeys = 256
 
-// nameOf returns the entry in the cluster's table for a key. A key for the job
-// only has the job in its name.
+// nameOf returns the name of a key in the cluster's table. If the scope is within the job, the name
+// has the job's number.
 func (s *Server) nameOf(key string, scope uint64) string {
 	if scope == message.RangeNamespace || scope == message.RangeNode || scope == message.RangeProcess {
 		return namePrefix + strconv.FormatUint(s.config.Job, 10) + "/" + key
@@ -121,7 +121,7 @@ func (c *conn) askKeys(s *Server, tag uint32, command message.Command, m *messag
 	return c.ask(s, tag, command, ops)
 }
 
-// ask passes the parts of a request on.
+// ask passes the parts of a request to the engine.
 func (c *conn) ask(s *Server, tag uint32, command message.Command, ops []pmi.NameOp) error {
 	key := lookupKey{c.id, tag}
 	if len(ops) == 0 || len(ops) > maxKeys || s.lookups[key] != nil {
@@ -137,7 +137,7 @@ func (c *conn) ask(s *Server, tag uint32, command message.Command, ops []pmi.Nam
 	return nil
 }
 
-// answerName takes the answer to one part, and answers the request with the last.
+// answerName handles the answer to one part, and answers the request after the last part.
 func (s *Server) answerName(c *conn, event *pmi.Event) {
 	key := lookupKey{c.id, uint32(event.Tag)}
 	l := s.lookups[key]
@@ -179,7 +179,7 @@ func (l *lookup) add(s *Server, event *pmi.Event) {
 	l.found = append(l.found, message.Found{Owner: owner, Key: s.keyOf(event.Name.Service), Packed: packed})
 }
 
-// keyOf is the key of an entry in the cluster's table.
+// keyOf is the inverse of nameOf.
 func (s *Server) keyOf(service string) string {
 	for _, scope := range [...]uint64{message.RangeNamespace, message.RangeSession} {
 		if prefix := s.nameOf("", scope); len(service) > len(prefix) && service[:len(prefix)] == prefix {

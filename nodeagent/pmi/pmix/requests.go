@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// request carries out one message of an admitted client. An error ends the job.
+// request carries out a message of an admitted client. An error ends the job.
 func (c *conn) request(s *Server, tag uint32, payload []byte) error {
 	r := bfrops.NewReader(c.encoding, payload)
 	command := message.Command(r.Command())
@@ -72,7 +72,7 @@ func (c *conn) command(s *Server, tag uint32, command message.Command, r *bfrops
 	}
 }
 
-// jobInfo answers with the information that is the same for all ranks of the node.
+// jobInfo replies with the information that is the same for all ranks of the node.
 func (c *conn) jobInfo(s *Server, tag uint32) {
 	info, ok := s.info[c.encoding]
 	if !ok {
@@ -94,7 +94,7 @@ func (c *conn) abort(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// firstLine cuts a text of a program to what fits a verdict.
+// firstLine returns the first line of a program's text, cut to the length that a verdict may have.
 func firstLine(text string) string {
 	const maxText = 256
 	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
@@ -134,8 +134,8 @@ func scopeOf(scope uint8) (pmi.Scope, bool) {
 	return 0, false
 }
 
-// collective brings a rank into a fence, or a connection of processes. The
-// caller gets errors as its status.
+// collective adds a rank to a fence, or to a connect or disconnect of processes. The client gets
+// errors as the status of the reply.
 func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfrops.Reader) error {
 	m := message.ReadCollective(r)
 	if err := r.Err(); err != nil {
@@ -164,7 +164,7 @@ func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfr
 	return err
 }
 
-// seconds reads a time-out, 0: none.
+// seconds reads a time-out; 0: none.
 func seconds(v *bfrops.Value) time.Duration {
 	const maxNumber = 1 << 31 // of any number that a library sends
 	if v == nil || v.Number > maxNumber {
@@ -202,7 +202,7 @@ func (c *conn) get(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// reservedPrefix begins the keys that the system gives, not programs.
+// reservedPrefix begins the keys that the system sets, not programs.
 const reservedPrefix = "pmix."
 
 func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
@@ -215,8 +215,8 @@ func (c *conn) card(s *Server, tag uint32, of bfrops.Proc, kvs []pmi.KV) {
 	s.send(c, tag, w)
 }
 
-// getJob answers what the system knows about a whole job and its ranks; a client got everything
-// about its own job at its start.
+// getJob replies with what the system knows about a whole job and its ranks. For the client's own
+// job it replies ErrNotFound, since the client got everything at its start.
 func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
 	if job == s.config.Job {
 		s.status(c, tag, message.ErrNotFound)
@@ -230,7 +230,7 @@ func (c *conn) getJob(s *Server, tag uint32, job uint64) error {
 	return nil
 }
 
-// otherJob answers a client's question about another job than its own.
+// otherJob replies to a client's question about another job.
 func (c *conn) otherJob(s *Server, tag uint32, job uint64) {
 	places, ok := s.engine.Places(job)
 	if !ok {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Config is what the server must know besides the engine.
+// Config is what a server must know of its job.
 type Config struct {
-	// Job is the number of the job; other jobs are named alike, by NameOf.
+	// Job is the number of the job.
 	Job uint64
-	// NameOf is a job's name as a namespace, and NumberOf its inverse.
+	// NameOf returns a job's namespace. NumberOf is its inverse.
 	NameOf   func(job uint64) string
 	NumberOf func(namespace string) (job uint64, ok bool)
 	// NodeNames, RankNode, RankApp and UniverseSize are as in message.Job.
@@ -29,10 +29,10 @@ type Config struct {
 	SessionDir string
 }
 
-// Version is the version of the library whose server this one behaves as.
+// Version is the version of libpmix as whose server this one behaves.
 const Version = "4.2.2"
 
-// Server speaks with all ranks of one job on one node.
+// Server serves all ranks of one job on one node.
 type Server struct {
 	engine *pmi.Engine
 	config Config
@@ -40,16 +40,16 @@ type Server struct {
 	lastID ConnID
 	// ranks are the connections of the admitted ranks, by slot.
 	ranks []*conn
-	// hello counts the connections that are not admitted yet.
+	// hello counts the connections that are not yet admitted.
 	hello int
-	// pending counts the bytes of messages that have not come whole.
+	// pending counts the bytes of incomplete messages.
 	pending  int
 	cleanups int
-	// jobsEnded are those that this one spawned and that have left, the latest last.
+	// jobsEnded lists the ended jobs that this job spawned, the latest last.
 	jobsEnded []uint64
-	// lookups are those that ask for several names, by the tag of the engine.
+	// lookups are the requests for names that are not yet answered.
 	lookups map[lookupKey]*lookup
-	// info is the answer to a rank's first request, per encoding.
+	// info is the reply to a rank's first request, by encoding.
 	info map[bfrops.Encoding][]byte
 
 	now     time.Time
@@ -58,8 +58,7 @@ type Server struct {
 	ended   bool
 }
 
-// NewServer returns the server over an engine. Both are for one goroutine at a
-// time.
+// NewServer returns a server over an engine. Only one goroutine at a time may use them.
 func NewServer(engine *pmi.Engine, config Config) *Server {
 	return &Server{
 		engine:  engine,
@@ -71,13 +70,13 @@ func NewServer(engine *pmi.Engine, config Config) *Server {
 	}
 }
 
-// Engine returns the engine, for questions.
+// Engine returns the engine, to read its state.
 func (s *Server) Engine() *pmi.Engine { return s.engine }
 
-// Namespace returns the name of the job.
+// Namespace returns the namespace of the job.
 func (s *Server) Namespace() string { return s.config.NameOf(s.config.Job) }
 
-// Conn returns the connection of a rank of this node; ok is false without one.
+// Conn returns the connection of a rank of this node. ok is false if the rank has none.
 func (s *Server) Conn(rank int) (id ConnID, ok bool) {
 	slot, ok := s.engine.Slot(rank)
 	if !ok || s.ranks[slot] == nil {
@@ -86,8 +85,7 @@ func (s *Server) Conn(rank int) (id ConnID, ok bool) {
 	return s.ranks[slot].id, true
 }
 
-// Accept takes a new connection. ok is false when there are too many; the caller
-// closes it.
+// Accept adds a new connection. ok is false if there are too many; then the caller closes it.
 func (s *Server) Accept() (id ConnID, ok bool) {
 	if s.hello == MaxConns {
 		return 0, false
@@ -98,8 +96,8 @@ func (s *Server) Accept() (id ConnID, ok bool) {
 	return s.lastID, true
 }
 
-// Feed takes bytes that a connection has sent, in pieces of any size; they are
-// not kept. The effects are for any rank, and valid until the next call.
+// Feed handles the bytes that a connection has sent, in pieces of any size. It does not keep data.
+// The effects may concern any rank, and are valid until the next call.
 func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 	s.begin(now)
 	c := s.conns[id]
@@ -122,8 +120,8 @@ func (s *Server) Feed(now time.Time, id ConnID, data []byte) []Effect {
 	return s.effects
 }
 
-// OnDisconnected takes the end of a connection. It returns the rank that used it, with ok false if
-// there was none, and the phase of the rank.
+// OnDisconnected handles the end of a connection. It returns the rank that used it and the rank's
+// phase; ok is false if there was no rank.
 func (s *Server) OnDisconnected(now time.Time, id ConnID) (rank int, phase pmi.Phase, ok bool, effects []Effect) {
 	s.begin(now)
 	c := s.conns[id]
@@ -144,7 +142,7 @@ func (s *Server) OnDisconnected(now time.Time, id ConnID) (rank int, phase pmi.P
 	return c.rank, phase, true, s.effects
 }
 
-// OnNeverConnected notes that a rank will not come any more, though it never connected.
+// OnNeverConnected handles the end of a rank that never connected.
 func (s *Server) OnNeverConnected(now time.Time, rank int) []Effect {
 	s.begin(now)
 	if slot, ok := s.engine.Slot(rank); !ok || s.ranks[slot] != nil {
@@ -171,8 +169,7 @@ func (s *Server) drop(c *conn) {
 	}
 }
 
-// Do lets the server around it drive the engine: f calls it, and what follows is
-// carried out. The error of f ends the job.
+// Do lets f call the engine, and returns the effects that follow. An error of f ends the job.
 func (s *Server) Do(now time.Time, f func(*pmi.Engine) error) []Effect {
 	s.begin(now)
 	if s.ended {
@@ -189,7 +186,7 @@ func (s *Server) Do(now time.Time, f func(*pmi.Engine) error) []Effect {
 // Deadline returns when Tick must be called next; zero: never.
 func (s *Server) Deadline() time.Time { return s.engine.Deadline() }
 
-// Tick ends waits that have lasted long enough.
+// Tick ends the waits that have timed out.
 func (s *Server) Tick(now time.Time) []Effect {
 	return s.Do(now, func(e *pmi.Engine) error {
 		e.Tick(now)
@@ -197,8 +194,8 @@ func (s *Server) Tick(now time.Time) []Effect {
 	})
 }
 
-// Environ appends the variables through which a rank finds this server at a
-// loopback port. node is the name of the node as in NodeNames.
+// Environ appends the variables with which a rank finds this server at a loopback port. node is the
+// node's name in NodeNames.
 func (s *Server) Environ(dst []string, rank, port int, node string) []string {
 	at := fmt.Sprintf("score.%d;tcp4://127.0.0.1:%d", s.config.Job, port)
 	return append(dst,
@@ -224,15 +221,15 @@ func (s *Server) begin(now time.Time) {
 	}
 }
 
-// keepOut is the largest buffer for replies that is kept, in bytes.
+// keepOut is the size in bytes of the largest buffer for replies that is kept.
 const keepOut = 1 << 20
 
 func (s *Server) effect(e Effect) { s.effects = append(s.effects, e) }
 
-// errReplies is the end of a job whose ranks ask for more than can be answered.
+// errReplies ends a job if the replies to one request exceed MaxReplies.
 var errReplies = errors.New("the answers to one request are too large")
 
-// violate ends the job for what a client did, or another node.
+// violate ends the job because of what a client, or another node, did.
 func (s *Server) violate(c *conn, err error) {
 	if s.ended {
 		return
@@ -251,8 +248,7 @@ func (s *Server) writer(c *conn) *bfrops.Writer {
 	return bfrops.NewWriter(c.encoding, nil)
 }
 
-// send sends a message. Should out move to a larger array later, the old one
-// keeps the bytes.
+// send sends a message. If out moves to a larger array later, the old array keeps the bytes.
 func (s *Server) send(c *conn, tag uint32, w *bfrops.Writer) {
 	if c.closing {
 		return
@@ -273,7 +269,7 @@ func (s *Server) status(c *conn, tag uint32, code int32) {
 	s.send(c, tag, w)
 }
 
-// job returns what ranks get to know of this job.
+// job returns what ranks learn about this job.
 func (s *Server) job() *message.Job {
 	j := &message.Job{
 		Namespace:    s.Namespace(),
@@ -290,8 +286,8 @@ func (s *Server) job() *message.Job {
 	return j
 }
 
-// procs translates names of processes. ok is false for a namespace that is no
-// job's, or a rank that cannot be.
+// procs converts names of processes. ok is false if a namespace is not a job's, or a rank is
+// impossible.
 func (s *Server) procs(names []bfrops.Proc) (procs []pmi.Proc, ok bool) {
 	procs = make([]pmi.Proc, 0, len(names))
 	for _, name := range names {

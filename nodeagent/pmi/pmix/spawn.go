@@ -25,7 +25,7 @@ func (c *conn) spawn(s *Server, tag uint32, r *bfrops.Reader) error {
 	return nil
 }
 
-// spawnApp translates a command; hints for the whole job are for each.
+// spawnApp converts a command. all are the hints for the whole job, which hold for each command.
 func spawnApp(app *bfrops.App, all bfrops.Infos) pmi.SpawnApp {
 	out := pmi.SpawnApp{Command: app.Command, Env: app.Env, MaxProcs: int(app.MaxProcs)}
 	if out.Command == "" && len(app.Args) > 0 {

@@ -57,8 +57,8 @@ func Dial(ctx context.Context, socket string, events Events) (*Conn, *stewardpb.
 	return c, status, nil
 }
 
-// Connect is Dial for callers that must know the steward's state before they get messages. Messages
-// come after Listen, which must be called once, and before Close.
+// Connect is like Dial, for callers that must know the steward's state before they get messages.
+// Messages come after Listen, which must be called once, and before Close.
 func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, error) {
 	shared := &sharedConn{done: make(chan struct{})}
 	c := &Conn{shared: shared}

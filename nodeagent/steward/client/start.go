@@ -50,6 +50,11 @@ func Socket(runDir string, number int) string {
 	return filepath.Join(runDir, socketPrefix+strconv.Itoa(number)+socketSuffix)
 }
 
+// arguments returns the first arguments of a slot's steward, which no other process has.
+func (s Slot) arguments() []string {
+	return []string{"steward", "--slot", strconv.Itoa(s.Number), "--cluster", s.Cluster, "--node", s.Node}
+}
+
 // Slots lists the slots that have a socket in runDir, so that a restarted agent finds its stewards.
 // Some may have ended.
 func Slots(runDir string) ([]int, error) {
@@ -83,12 +88,9 @@ func Start(slot Slot) (*Process, error) {
 		return nil, err
 	}
 	defer listener.Close()
-	p.cmd = exec.Command(slot.Exe, "steward",
-		"--slot", strconv.Itoa(slot.Number),
-		"--cluster", slot.Cluster,
-		"--node", slot.Node,
+	p.cmd = exec.Command(slot.Exe, append(slot.arguments(),
 		"--cgroups="+strconv.FormatBool(slot.Cgroups),
-		"--agent-grace", slot.Grace.String())
+		"--agent-grace", slot.Grace.String())...)
 	if slot.Exe == Self {
 		p.cmd.Args[0] = "scored" // the name that people look for in a list of processes
 	}

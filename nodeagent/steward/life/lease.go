@@ -2,9 +2,9 @@ package life
 
 import "time"
 
-// Lease lets the job's ranks live until an instant. A job that was never given a lease needs none.
-// A job with a lease ends when the lease expires, with or without an agent, so that the cluster may
-// start it again elsewhere.
+// Lease lets the job's ranks live until an instant. A job that never got a lease needs none. A job
+// with a lease ends when the lease expires, with or without an agent, so that the cluster may start
+// it again elsewhere.
 func (m *Machine) Lease(now, until time.Time) {
 	if m.phase == Free || m.phase == Gone {
 		return

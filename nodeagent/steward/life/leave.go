@@ -38,8 +38,8 @@ func (m *Machine) Forget(now time.Time) {
 	m.Tick(now)
 }
 
-// Recycle is Forget by an agent that wants to use the steward again. Once nobody needs the job any
-// more, the steward becomes free instead of leaving, if mayServeAgain.
+// Recycle is like Forget, by an agent that wants to use the steward again. Once nobody needs the
+// job any more, the steward becomes free instead of leaving, if mayServeAgain.
 func (m *Machine) Recycle(now time.Time) {
 	m.again = m.phase != Free
 	m.Forget(now)

@@ -2,8 +2,7 @@ package life
 
 import "time"
 
-// AllowRespawns lets local rank k be started again the given number of times from now on when it
-// fails.
+// AllowRespawns permits the given number of restarts of local rank k from now on when it fails.
 func (m *Machine) AllowRespawns(k, times int) {
 	m.ranks[k].respawns = min(max(times, 0), MaxRespawns)
 }

@@ -27,8 +27,8 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 	return writeTemp(path, data, mode, os.Rename)
 }
 
-// ReplaceBy is Replace with a draft of a given name in the same directory, for one caller at a time.
-// A draft that a crash has left is overwritten.
+// ReplaceBy is like Replace, with a draft of a given name in the same directory, for one caller at
+// a time. A draft that a crash has left is overwritten.
 func ReplaceBy(draft, path string, data []byte, mode fs.FileMode) error {
 	file, err := os.OpenFile(draft, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode)
 	if err != nil {

@@ -106,7 +106,7 @@ func (p Pattern) PerRank() bool { return p.perRank }
 // PerNode reports whether every node gets a file of its own.
 func (p Pattern) PerNode() bool { return p.perNode }
 
-// String is the pattern as it was given.
+// String returns the pattern as it was given.
 func (p Pattern) String() string { return p.text }
 
 // Fits returns why the pattern cannot name files of a job of that name, or nil.

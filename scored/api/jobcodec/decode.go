@@ -31,7 +31,7 @@ func (r *reader) next() (field protowire.Number, kind protowire.Type) {
 	return field, kind
 }
 
-// once is next for a field that is no list.
+// once is like next, for a field that is not a list.
 func (r *reader) once(field protowire.Number) {
 	r.ok = r.ok && field > r.last
 	r.last = field

@@ -27,7 +27,7 @@ var (
 	errHeadDiffer = errors.New("its description does not match its head")
 )
 
-// head has what must be right for Raft to continue from a snapshot.
+// head holds what must be right for Raft to continue from a snapshot.
 type head struct {
 	Index, Term, ConfigurationIndex uint64
 	Configuration                   raft.Configuration

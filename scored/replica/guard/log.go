@@ -132,7 +132,7 @@ func (l *Log) logSlow(what string, took time.Duration) {
 // errInjected is the error of a write that a failpoint fails.
 var errInjected = errors.New("a failpoint failed the write")
 
-// put is write for what must become durable, with failpoints.
+// put is like write, for data that must become durable, with failpoints.
 func (l *Log) put(what string, f func() error) error {
 	return l.write(what, func() error {
 		if failpoint.Hit(failpoint.LogStore) != nil {

@@ -123,7 +123,7 @@ quietly sh -c "scored history | grep -w $job"
 
 step "purge under a server"
 dpkg -P score >/tmp/out 2>&1 || fail "purge"
-grep -q "a server still uses /var/lib/score: it stays" /tmp/out || { cat /tmp/out; fail "nothing is said of the server"; }
+grep -q "a server still uses /var/lib/score: stop the server" /tmp/out || { cat /tmp/out; fail "nothing is said of the server"; }
 [ -e /var/lib/score/lock ] && [ -e /etc/score/key ] || fail "the state was taken away under a server"
 end "$server" TERM
 

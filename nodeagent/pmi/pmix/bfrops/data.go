@@ -2,7 +2,7 @@ package bfrops
 
 import "fmt"
 
-// NotDescribed is the kind of a buffer whose values come without their types.
+// NotDescribed is the kind of a buffer that holds values without their types.
 const NotDescribed = 1
 
 // KVal reads a key with its value.
@@ -19,7 +19,7 @@ func (r *Reader) value(depth int) Value {
 	return r.dataOf(Type(r.unsigned(2)), depth)
 }
 
-// dataOf reads a value of a type.
+// dataOf reads a value of type t.
 func (r *Reader) dataOf(t Type, depth int) Value {
 	l, ok := layouts[t]
 	switch {
@@ -36,7 +36,7 @@ func (r *Reader) dataOf(t Type, depth int) Value {
 	return r.rest(t, l, depth)
 }
 
-// rest reads a value behind the mark of its type, if that has one.
+// rest reads a value after the mark of its type, if the type has one.
 func (r *Reader) rest(t Type, l layout, depth int) Value {
 	v := Value{Type: t}
 	switch l.form {

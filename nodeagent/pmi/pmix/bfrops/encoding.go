@@ -9,13 +9,13 @@ import (
 type Encoding uint8
 
 const (
-	// V41 is the encoding of libpmix 4.0 and later, which has two names for it.
+	// V41 is the encoding of libpmix 4.0 and later, which have two names for it.
 	V41 Encoding = iota + 1
 	// V3 is the encoding of libpmix 3.
 	V3
 )
 
-// Named returns the encoding that a client names.
+// Named returns the encoding of a name that a client sent.
 func Named(name string) (Encoding, bool) {
 	switch name {
 	case "v41", "v4":
@@ -56,12 +56,12 @@ func (e Encoding) Reads(v *Value) bool {
 	return true
 }
 
-// flexBytes is how many bytes of seven bits a number takes at most; the eight
-// bits of a ninth byte hold the rest of 64.
+// flexBytes is the maximal number of bytes with seven bits of a number. A ninth byte holds the
+// other eight of 64 bits.
 const flexBytes = 8
 
-// appendFlex appends an unsigned number as V41 has it: seven bits a byte, from
-// the lowest on, but for a ninth byte of eight bits.
+// appendFlex appends an unsigned number in V41: seven bits a byte, the lowest first; a ninth byte
+// has eight bits.
 func appendFlex(dst []byte, n uint64) []byte {
 	for range flexBytes {
 		if n < 0x80 {
@@ -73,8 +73,7 @@ func appendFlex(dst []byte, n uint64) []byte {
 	return append(dst, byte(n))
 }
 
-// flex reads a number of V41 and returns how many bytes it took, 0 if it is cut
-// off.
+// flex reads a number in V41, and returns its size in bytes; 0 if it is cut off.
 func flex(data []byte) (n uint64, size int) {
 	for i, c := range data[:min(len(data), flexBytes)] {
 		n |= uint64(c&0x7f) << (7 * i)
@@ -107,7 +106,7 @@ func fixed(data []byte) (n uint64) {
 	return n
 }
 
-// signExtend makes the 64-bit pattern of a signed number of width bytes.
+// signExtend returns the 64-bit pattern of a signed number of width bytes.
 func signExtend(n uint64, width int) uint64 {
 	shift := 64 - 8*width
 	return uint64(int64(n<<shift) >> shift)

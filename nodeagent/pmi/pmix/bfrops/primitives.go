@@ -22,7 +22,7 @@ func (r *Reader) take(n uint64) []byte {
 	return piece
 }
 
-// number reads a single size of things that take at least least bytes each.
+// number reads the number of things that take at least minBytes each.
 func (r *Reader) number(minBytes int) int {
 	n := r.Size()
 	return r.bounded(n, minBytes)

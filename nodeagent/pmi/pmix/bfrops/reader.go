@@ -2,9 +2,8 @@ package bfrops
 
 import "fmt"
 
-// Reader unpacks values. After the first mistake Err tells it, and all further
-// reading gives zeros, so one check after several calls is enough. What it
-// returns does not refer to the message.
+// Reader unpacks values. After the first mistake Err returns it and all further calls return zeros,
+// so one check after several calls is enough. The returned values do not refer to the message.
 type Reader struct {
 	encoding Encoding
 	data     []byte
@@ -17,20 +16,20 @@ func NewReader(encoding Encoding, data []byte) *Reader {
 	return &Reader{encoding: encoding, data: data}
 }
 
-// Err returns what is wrong with the message, nil so far.
+// Err returns the first mistake in the message; nil if there was none so far.
 func (r *Reader) Err() error { return r.err }
 
 // Left returns how many bytes have not been read.
 func (r *Reader) Left() int { return len(r.data) }
 
-// Count reads how many values follow, and expects n.
+// Count reads the number of values that follow, which must be n.
 func (r *Reader) Count(n int) {
 	if got := r.signed(4); r.err == nil && got != int64(n) {
 		r.malformed(fmt.Sprintf("a count of %d where there must be %d", got, n))
 	}
 }
 
-// Command reads what the message asks for.
+// Command reads the command of a message.
 func (r *Reader) Command() uint8 {
 	r.Count(1)
 	return r.byte()
@@ -110,7 +109,7 @@ func (r *Reader) infos(n int) Infos {
 	return infos
 }
 
-// Buffer reads a single buffer and returns a reader of it.
+// Buffer reads a single buffer, and returns a reader of its content.
 func (r *Reader) Buffer() *Reader {
 	r.Count(1)
 	kind := r.byte()
@@ -121,14 +120,15 @@ func (r *Reader) Buffer() *Reader {
 	return &Reader{encoding: r.encoding, data: data, err: r.err, values: r.values}
 }
 
-// Object reads a single byte object and returns a reader of it.
+// Object reads a single byte object, and returns a reader of its content.
 func (r *Reader) Object() *Reader {
 	r.Count(1)
 	data := r.take(r.size())
 	return &Reader{encoding: r.encoding, data: data, err: r.err, values: r.values}
 }
 
-// Adopt takes over what the reader of a part of this message has found.
+// Adopt takes over the count of values and the error of part, which has read a part of this
+// message.
 func (r *Reader) Adopt(part *Reader) {
 	r.values = part.values
 	if part.err != nil {

@@ -3,7 +3,7 @@ package bfrops
 // Type is a PMIx data type, by its number in the standard.
 type Type uint16
 
-// The types that have values here.
+// The types that this package reads and writes.
 const (
 	Undefined      Type = 0
 	Bool           Type = 1
@@ -75,8 +75,8 @@ const (
 	formParts                    // one after the other
 )
 
-// mark is the type that stands before a value of the form, and once before all elements of an
-// array; Undefined: none does.
+// mark returns the type that is written before a value of the form, or once before all elements of
+// an array; Undefined if none is.
 func (f form) mark(e Encoding) Type {
 	switch {
 	case f == formPID:

@@ -3,30 +3,29 @@ package bfrops
 // Value is one value of any type.
 type Value struct {
 	Type Type
-	// Number holds every number, signed ones as their 64-bit pattern; bool is 0
-	// or 1.
+	// Number holds numbers; a signed number as its 64-bit pattern, a bool as 0 or 1.
 	Number uint64
 	// Text holds strings, byte objects and decimal fractions.
 	Text string
-	// Null marks the string that is not there; it differs from an empty one.
+	// Null marks a null string, which differs from an empty one.
 	Null bool
 	// Elem is the type of an array's elements, which are in Parts.
 	Elem Type
-	// Parts are the parts of a group, the elements of an array, or what a value
-	// of type ValueType holds. Arrays of bytes are in Text instead.
+	// Parts are the parts of a group, the elements of an array, or the content of a value of type
+	// ValueType. Arrays of bytes are in Text instead.
 	Parts []Value
 }
 
 // Signed returns the number of a signed type.
 func (v *Value) Signed() int64 { return int64(v.Number) }
 
-// True reports whether the value is a flag that is set. A directive without any
-// value counts as set, as in libpmix.
+// True reports whether the value is a flag that is set. A directive without a value counts as set,
+// as in libpmix.
 func (v *Value) True() bool {
 	return v.Type == Undefined || v.Type == Bool && v.Number != 0
 }
 
-// NewBool and its like make values.
+// NewBool makes a flag.
 func NewBool(set bool) Value {
 	if set {
 		return Value{Type: Bool, Number: 1}
@@ -75,10 +74,10 @@ type Proc struct {
 // Wildcard is the rank that stands for all of a namespace.
 const Wildcard uint32 = 0xfffffffe
 
-// Undef is the rank that stands for one that is not known.
+// Undef stands for a rank that is not known.
 const Undef uint32 = 0xffffffff
 
-// Info is a key with a value, and how binding it is.
+// Info is a key with a value, and flags that say how binding it is.
 type Info struct {
 	Key   string
 	Flags uint32
@@ -88,7 +87,7 @@ type Info struct {
 // Infos are the directives of a request.
 type Infos []Info
 
-// Find returns the value of a key, nil if it is not given.
+// Find returns the value of a key; nil if there is none.
 func (l Infos) Find(key string) *Value {
 	for i := range l {
 		if l[i].Key == key {

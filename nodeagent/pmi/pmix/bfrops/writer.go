@@ -2,7 +2,7 @@ package bfrops
 
 import "fmt"
 
-// Writer packs values. Its methods are named as those of Reader.
+// Writer packs values. Its methods have the names of Reader's.
 type Writer struct {
 	encoding Encoding
 	data     []byte
@@ -14,7 +14,7 @@ func NewWriter(encoding Encoding, dst []byte) *Writer { return &Writer{encoding:
 // Bytes returns what has been written.
 func (w *Writer) Bytes() []byte { return w.data }
 
-// Raw appends what is packed already in this encoding.
+// Raw appends data that is already packed in this encoding.
 func (w *Writer) Raw(data string) { w.data = append(w.data, data...) }
 
 // Count begins an array of n values: every value that is packed by itself is an
@@ -52,7 +52,7 @@ func (w *Writer) KVal(key string, v Value) {
 	w.Value(&v)
 }
 
-// RawKVal packs a key with a value that is packed already.
+// RawKVal packs a key with a value that is already packed.
 func (w *Writer) RawKVal(key, packed string) {
 	w.Count(1)
 	w.text(key, false)
@@ -104,8 +104,7 @@ func (w *Writer) Value(v *Value) {
 	w.Data(v)
 }
 
-// Data packs a value without its type. Types without a layout are mistakes of the
-// caller.
+// Data packs a value without its type. The type must have a layout.
 func (w *Writer) Data(v *Value) {
 	l, ok := layouts[v.Type]
 	if !ok {
@@ -115,7 +114,7 @@ func (w *Writer) Data(v *Value) {
 	w.rest(v, l)
 }
 
-// rest packs a value behind the mark of its type, if that has one.
+// rest packs a value after the mark of its type, if the type has one.
 func (w *Writer) rest(v *Value, l layout) {
 	switch l.form {
 	case formNone:
@@ -214,10 +213,10 @@ func (w *Writer) text(text string, null bool) {
 	w.data = append(append(w.data, text...), 0)
 }
 
-// Encoding returns how the writer writes.
+// Encoding returns the encoding of the writer.
 func (w *Writer) Encoding() Encoding { return w.encoding }
 
-// Sub returns a writer for what goes into a buffer or byte object of this one.
+// Sub returns a writer for the content of a buffer or byte object.
 func (w *Writer) Sub() *Writer { return &Writer{encoding: w.encoding} }
 
 // Buffer packs a single buffer.

@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// Collective is a fence, or the connecting or disconnecting of processes.
+// Collective is a request for a fence, or to connect or disconnect processes.
 type Collective struct {
 	Procs []bfrops.Proc
 	Infos bfrops.Infos
@@ -39,13 +39,13 @@ const (
 	KeyEventText  = "pmix.evtext" // string
 )
 
-// ReadCollective reads a Collective. Behind a connect, libpmix 6 sends what it knows of its own job
-// and has put. That is ignored: clients ask for what they need.
+// ReadCollective reads a Collective. After a connect, libpmix 6 also sends what it knows of its own
+// job and the keys that it has put. The server ignores that, since clients ask for what they need.
 func ReadCollective(r *bfrops.Reader) Collective {
 	return Collective{Procs: r.Procs(), Infos: r.Infos()}
 }
 
-// Write writes it behind its command.
+// Write writes the request after its command.
 func (m *Collective) Write(w *bfrops.Writer) {
 	w.Procs(m.Procs)
 	w.Infos(m.Infos)

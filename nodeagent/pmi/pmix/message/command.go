@@ -2,10 +2,10 @@ package message
 
 import "strconv"
 
-// Command is what a request asks for.
+// Command is the kind of a request.
 type Command uint8
 
-// The commands, as all versions of the protocol from 3 on number them.
+// The commands, with their numbers in all versions of the protocol since 3.
 const (
 	JobInfo Command = iota
 	Abort

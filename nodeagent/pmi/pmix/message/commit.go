@@ -9,20 +9,20 @@ const (
 	ScopeGlobal = 3
 )
 
-// Pair is a key with its value, which is packed in V41 with its type before it:
-// so it is kept and passed on, whatever is in it.
+// Pair is a key with its value. The value is packed in V41, with its type before it, so the server
+// can keep it and pass it on without knowing its content.
 type Pair struct {
 	Key    string
 	Packed string
 }
 
-// CommitPart are keys that go into one scope.
+// CommitPart holds the keys of a commit for one scope.
 type CommitPart struct {
 	Scope uint8
 	Pairs []Pair
 }
 
-// ReadCommit reads what a rank has put since its last commit.
+// ReadCommit reads the keys that a rank has put since its last commit.
 func ReadCommit(r *bfrops.Reader) []CommitPart {
 	var parts []CommitPart
 	for r.Left() > 0 {
@@ -44,7 +44,7 @@ func ReadCommit(r *bfrops.Reader) []CommitPart {
 	return parts
 }
 
-// WriteCommit writes them behind the command.
+// WriteCommit writes a commit after its command.
 func WriteCommit(w *bfrops.Writer, parts []CommitPart) {
 	for i := range parts {
 		w.One(bfrops.NewNumber(bfrops.ScopeType, uint64(parts[i].Scope)))
@@ -58,7 +58,7 @@ func WriteCommit(w *bfrops.Writer, parts []CommitPart) {
 	}
 }
 
-// Pack packs a value for keeping.
+// Pack packs a value for a Pair.
 func Pack(v *bfrops.Value) string {
 	w := bfrops.NewWriter(bfrops.V41, nil)
 	w.Value(v)
@@ -72,9 +72,9 @@ func Unpack(packed string) (bfrops.Value, error) {
 	return v, r.Err()
 }
 
-// WritePairs writes keys with their values for a client of the writer's encoding.
-// A value that it cannot read is left out: another node sent it, or a client of a
-// newer library.
+// WritePairs writes keys with their values for a client of the writer's encoding. It leaves out
+// values that the client cannot read; they come from another node or from a client with a newer
+// library.
 func WritePairs(w *bfrops.Writer, pairs []Pair) {
 	for _, p := range pairs {
 		if w.Encoding() == bfrops.V41 {

@@ -1,9 +1,8 @@
-// Package message has the messages between PMIx clients and their server, above
-// the encoding of values (package bfrops): the hello of a connection, the header
-// of a message, and one request or reply per file, each with its reader and its
-// writer. It holds no state.
+// Package message reads and writes the messages between PMIx clients and their server: the hello of
+// a connection, the header of a message, and the requests and replies, one in each file. Package
+// bfrops encodes their values. The package holds no state.
 //
-// Requests are read with the reader of a payload behind its command:
+// A request is read from its payload, after the command:
 //
 //	command := message.Command(r.Command())
 //	fence := message.ReadCollective(r)

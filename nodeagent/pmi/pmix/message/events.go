@@ -2,14 +2,14 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// EventsRequest registers for events, or takes that back. No code stands for all
-// of them, as does the code AllEvents when taken back.
+// EventsRequest registers for events, or deregisters. Without codes it registers for all events. To
+// deregister from all events, clients send the code AllEvents.
 type EventsRequest struct {
 	Codes []int32
 	Infos bfrops.Infos
 }
 
-// AllEvents stands for the registration for all codes.
+// AllEvents deregisters from all events.
 const AllEvents int32 = -0x80000000
 
 // ReadRegister reads an EventsRequest that registers.
@@ -22,7 +22,7 @@ func ReadRegister(r *bfrops.Reader) EventsRequest {
 	return m
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *EventsRequest) Write(w *bfrops.Writer) {
 	w.Size(len(m.Codes))
 	if len(m.Codes) > 0 {
@@ -31,7 +31,7 @@ func (m *EventsRequest) Write(w *bfrops.Writer) {
 	w.Infos(m.Infos)
 }
 
-// ReadDeregister reads codes one by one, as clients send them.
+// ReadDeregister reads the codes, which clients send one by one.
 func ReadDeregister(r *bfrops.Reader) []int32 {
 	var codes []int32
 	for r.Left() > 0 && r.Err() == nil {

@@ -2,12 +2,12 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// GetRequest asks for what a process has put; the reply holds all its keys. The
-// rank Wildcard asks about the job.
+// GetRequest asks for the keys that a process has put; the reply holds all of them. With the rank
+// Wildcard it asks about the job.
 type GetRequest struct {
 	Proc  bfrops.Proc
 	Infos bfrops.Infos
-	// Key is the wanted key; old clients do not send it.
+	// Key is the key that the client wants; old clients do not send it.
 	Key string
 }
 
@@ -22,7 +22,7 @@ func ReadGet(r *bfrops.Reader) GetRequest {
 	return m
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *GetRequest) Write(w *bfrops.Writer) {
 	w.Text(m.Proc.Namespace)
 	w.One(bfrops.NewNumber(bfrops.Rank, uint64(m.Proc.Rank)))
@@ -30,7 +30,7 @@ func (m *GetRequest) Write(w *bfrops.Writer) {
 	w.Text(m.Key)
 }
 
-// WriteCard writes the reply: the keys of a process.
+// WriteCard writes the reply to a get: the keys of a process.
 func WriteCard(w *bfrops.Writer, of bfrops.Proc, pairs []Pair) {
 	w.Status(Success)
 	inner := w.Sub()
@@ -39,7 +39,7 @@ func WriteCard(w *bfrops.Writer, of bfrops.Proc, pairs []Pair) {
 	w.Object(inner.Bytes())
 }
 
-// ReadCard reads the reply; without success there are no keys.
+// ReadCard reads the reply to a get. If the code is not Success there are no keys.
 func ReadCard(r *bfrops.Reader) (code int32, of bfrops.Proc, pairs []Pair) {
 	if code = r.Status(); code != Success {
 		return code, of, nil

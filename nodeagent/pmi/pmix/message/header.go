@@ -6,17 +6,17 @@ import "encoding/binary"
 // the hello.
 const HeaderLen = 16
 
-// Header is what stands before a message.
+// Header precedes a message.
 type Header struct {
 	// Peer is the number that the server gave to the client.
 	Peer uint32
-	// Tag of a request is that of its reply; TagNotify is that of an event.
+	// Tag is the same in a request and its reply. In an event it is TagNotify.
 	Tag uint32
-	// Length of the payload in bytes.
+	// Length is the length of the payload in bytes.
 	Length uint32
 }
 
-// TagNotify marks what a server sends without having been asked.
+// TagNotify marks messages that a server sends without a request.
 const TagNotify = 0
 
 // Append appends the header. The length takes the first half of a field of eight

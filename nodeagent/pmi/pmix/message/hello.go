@@ -7,7 +7,7 @@ import (
 	"score/nodeagent/pmi/pmix/bfrops"
 )
 
-// MaxHello bounds the hello in bytes; one of a client takes about 60.
+// MaxHello bounds the hello in bytes. Clients' hellos take about 60.
 const MaxHello = 64 << 10
 
 // Hello is the hello of a client.
@@ -17,7 +17,7 @@ type Hello struct {
 	// authenticates clients.
 	Security   string
 	Credential []byte
-	// Flag is the kind of the client; a program that was started as a rank says 0.
+	// Flag is the kind of the client. Programs that were started as ranks send 0.
 	Flag      uint8
 	Namespace string
 	Rank      uint32
@@ -26,15 +26,14 @@ type Hello struct {
 	Version    string
 	Encoding   string
 	BufferKind uint8
-	// Store is how the client keeps what it was told.
+	// Store is how the client keeps the data that it receives.
 	Store string
 }
 
-// HelloLength reads the length of a hello from its header, which has it in
-// the byte order of the host.
+// HelloLength reads the length of a hello from its header. It is in the byte order of the host.
 func HelloLength(header []byte) uint64 { return binary.NativeEndian.Uint64(header[8:]) }
 
-// ReadHello reads the hello behind its header.
+// ReadHello reads a hello after its header.
 func ReadHello(data []byte) (Hello, error) {
 	var h Hello
 	r := helloReader{data: data}
@@ -47,7 +46,7 @@ func ReadHello(data []byte) (Hello, error) {
 	h.Encoding = r.text()
 	h.BufferKind = r.byte()
 	h.Store = r.text()
-	// What newer libraries add is not for this server.
+	// Newer libraries append more, which this server ignores.
 	if r.bad {
 		return Hello{}, fmt.Errorf("%w: a greeting that ends too early", bfrops.ErrMalformed)
 	}
@@ -81,7 +80,7 @@ func AppendWelcome(dst []byte, peer uint32) []byte {
 	return binary.BigEndian.AppendUint32(dst, peer)
 }
 
-// AppendRefusal appends the answer to one that is not; the connection ends then.
+// AppendRefusal appends the answer to a hello that is refused. The connection ends then.
 func AppendRefusal(dst []byte, code int32) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(code))
 }

@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// JobControlRequest asks that something be done to processes, or after them.
+// JobControlRequest asks the server to do something to processes, or after their end.
 type JobControlRequest struct {
 	Targets []bfrops.Proc
 	Infos   bfrops.Infos
@@ -13,7 +13,7 @@ func ReadJobControl(r *bfrops.Reader) JobControlRequest {
 	return JobControlRequest{Targets: r.Procs(), Infos: r.Infos()}
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *JobControlRequest) Write(w *bfrops.Writer) {
 	w.Procs(m.Targets)
 	w.Infos(m.Infos)

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Job is what every rank gets to know of a job when it starts.
+// Job is what every rank learns about its job when it starts.
 type Job struct {
 	Namespace string
 	// NodeNames are the nodes of the job, RankNode the node of each rank.
 	NodeNames []string
 	RankNode  []int32
-	// RankApp is the command of each rank; nil: there is one.
+	// RankApp is the command of each rank; nil: there is only one command.
 	RankApp []int32
 	// UniverseSize is how many processes there may be.
 	UniverseSize int
-	// Parent is who spawned the job; nil: a user.
+	// Parent is the process that spawned the job; nil: a user submitted it.
 	Parent *bfrops.Proc
-	// SessionDir is where programs keep the files of this run; empty: they choose.
+	// SessionDir is where programs keep the files of this run; empty: programs choose.
 	SessionDir string
-	// Version is the version that the server presents.
+	// Version is the library version that the server claims.
 	Version string
 }
 
@@ -160,8 +160,8 @@ func (j *Job) writeRanks(w *bfrops.Writer, local []int, apps []app, inApp []int)
 	}
 }
 
-// WriteForeignJob writes the reply to a get about another job than the client's. Clients know the
-// ranks there by arrays, not by the packed form of their own job's.
+// WriteForeignJob writes the reply to a get about another job than the client's. There, clients
+// expect the ranks' keys in arrays, not in the packed form of their own job.
 func WriteForeignJob(w *bfrops.Writer, j *Job) {
 	w.Status(Success)
 	inner := w.Sub()

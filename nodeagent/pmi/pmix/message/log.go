@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// LogRequest is text for the user.
+// LogRequest asks the server to show text to the user.
 type LogRequest struct {
 	// Time is the time of the text, in seconds since the epoch; 0: unknown. Libraries before 3 do
 	// not send it.
@@ -18,7 +18,7 @@ func ReadLog(r *bfrops.Reader) LogRequest {
 	return LogRequest{Time: v.Number, Data: r.Infos(), Directives: r.Infos()}
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *LogRequest) Write(w *bfrops.Writer) {
 	w.One(bfrops.NewNumber(bfrops.Time, m.Time))
 	w.Infos(m.Data)

@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// LookupRequest asks for what was published; an unpublish has the same form.
+// LookupRequest asks for published values. An unpublish request has the same form.
 type LookupRequest struct {
 	UID   uint32
 	Keys  []string
@@ -20,7 +20,7 @@ func ReadLookup(r *bfrops.Reader) LookupRequest {
 	return m
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *LookupRequest) Write(w *bfrops.Writer) {
 	w.One(bfrops.NewNumber(bfrops.Uint32, uint64(m.UID)))
 	w.Size(len(m.Keys))
@@ -30,7 +30,7 @@ func (m *LookupRequest) Write(w *bfrops.Writer) {
 	w.Infos(m.Infos)
 }
 
-// Found is a value that was published.
+// Found is a published value.
 type Found struct {
 	Owner  bfrops.Proc
 	Key    string
@@ -56,7 +56,7 @@ func WriteFound(w *bfrops.Writer, code int32, found []Found) {
 	}
 }
 
-// ReadFound reads the reply.
+// ReadFound reads the reply to a lookup.
 func ReadFound(r *bfrops.Reader) (code int32, found []Found) {
 	code = r.Status()
 	if r.Left() == 0 {

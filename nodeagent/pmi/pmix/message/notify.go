@@ -14,7 +14,7 @@ func ReadNotify(r *bfrops.Reader) NotifyRequest {
 	return NotifyRequest{Code: r.Status(), Range: r.Scope(), Infos: r.Infos()}
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *NotifyRequest) Write(w *bfrops.Writer) {
 	w.Status(m.Code)
 	w.One(bfrops.NewNumber(bfrops.Range, uint64(m.Range)))
@@ -29,8 +29,7 @@ type Event struct {
 	Infos  bfrops.Infos
 }
 
-// Write writes the whole payload, which begins with a command. Older clients
-// leave the range unread.
+// Write writes the whole payload, which begins with a command. Older clients do not read the range.
 func (m *Event) Write(w *bfrops.Writer) {
 	w.One(bfrops.NewNumber(bfrops.Command, uint64(Notify)))
 	w.Status(m.Code)
@@ -39,7 +38,7 @@ func (m *Event) Write(w *bfrops.Writer) {
 	w.One(bfrops.NewNumber(bfrops.Range, uint64(m.Range)))
 }
 
-// ReadEvent reads it behind its command.
+// ReadEvent reads an Event after its command.
 func ReadEvent(r *bfrops.Reader) Event {
 	m := Event{Code: r.Status()}
 	r.Count(1)

@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// PublishRequest makes values known to other jobs.
+// PublishRequest publishes values for other jobs.
 type PublishRequest struct {
 	UID   uint32
 	Infos bfrops.Infos
@@ -13,13 +13,13 @@ func ReadPublish(r *bfrops.Reader) PublishRequest {
 	return PublishRequest{UID: r.Uint32(), Infos: r.Infos()}
 }
 
-// Write writes the request behind its command.
+// Write writes the request after its command.
 func (m *PublishRequest) Write(w *bfrops.Writer) {
 	w.One(bfrops.NewNumber(bfrops.Uint32, uint64(m.UID)))
 	w.Infos(m.Infos)
 }
 
-// Ranges of publishing, as PMIx numbers them.
+// The ranges in which values are published, with PMIx's numbers.
 const (
 	RangeUndefined = 0
 	RangeManager   = 1
@@ -31,7 +31,7 @@ const (
 	RangeProcess   = 7
 )
 
-// Persistences of what is published, as PMIx numbers them.
+// The persistences of published values, with PMIx's numbers.
 const (
 	PersistIndefinite = 0
 	PersistFirstRead  = 1
@@ -40,7 +40,8 @@ const (
 	PersistSession    = 4
 )
 
-// Described reports whether a key describes the publishing and is not published.
+// Described reports whether a key of a PublishRequest describes the request and is not itself
+// published.
 func Described(key string) bool {
 	switch key {
 	case KeyRange, KeyPersist, KeyUser, KeyTimeout, "pmix.egid":

@@ -2,7 +2,7 @@ package message
 
 import "score/nodeagent/pmi/pmix/bfrops"
 
-// The statuses that a server answers with, as PMIx numbers them.
+// The statuses with which a server answers, with PMIx's numbers.
 const (
 	Success        int32 = 0
 	ErrExists      int32 = -11
@@ -26,8 +26,8 @@ const (
 	ErrJobExit     int32 = -187 // a job has left with a code other than 0
 )
 
-// WriteStatus writes the reply that is only a status.
+// WriteStatus writes a reply that is only a status.
 func WriteStatus(w *bfrops.Writer, code int32) { w.Status(code) }
 
-// ReadStatus reads it.
+// ReadStatus reads a reply that is only a status.
 func ReadStatus(r *bfrops.Reader) int32 { return r.Status() }

@@ -1,5 +1,5 @@
-// Package transcript reads recordings of the messages between clients of libpmix
-// and their server, for tests:
+// Package transcript reads recordings of the messages between libpmix clients and their server, for
+// tests:
 //
 //	12.345ms handshake b'native\x00...'
 //	12.456ms score_1.0 tag 101 -> REQ 2 bytes b'\x02\x00'
@@ -46,8 +46,8 @@ type Transcript struct {
 
 var lineForm = regexp.MustCompile(`^ *([\d.]+ms) (?:(\S+) )?(?:tag (\d+) )?(handshake|->|<-)(?: [A-Z]+)?(?: (\d+) bytes)? b(['"].*)$`)
 
-// Read reads the transcripts whose names fit a pattern. Messages that were not
-// recorded whole are left out.
+// Read reads the transcripts that match a pattern of file names. It leaves out messages that were
+// not recorded whole.
 func Read(pattern string) ([]Transcript, error) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -88,8 +88,7 @@ func parse(line string) (Line, bool) {
 	return Line{Kind: Kind(found[4]), At: at, Rank: found[2], Tag: uint32(tag), Data: data}, whole
 }
 
-// literal reads a byte string as Python writes it; whole is false when it was cut
-// off.
+// literal reads a byte string as Python writes it. whole is false if it was cut off.
 func literal(text string) (data []byte, whole bool) {
 	quote := text[0]
 	for text = text[1:]; text != "" && text[0] != quote; {

@@ -132,7 +132,7 @@ func (a *Authority) Sign(request []byte, name Name, now time.Time, life time.Dur
 	return sign(template, a.cert, public, a.key)
 }
 
-// daemonTemplate is the certificate of a daemon, but for its key.
+// daemonTemplate returns the certificate of a daemon, except for its key.
 func daemonTemplate(name Name, begin, end time.Time) (*x509.Certificate, error) {
 	template, err := newTemplate(name.Name, begin, end)
 	if err != nil {

@@ -101,7 +101,7 @@ func (c *Credentials) Dial(ctx context.Context, address, protocol string, roles 
 	return conn, nil
 }
 
-// Handshake is Dial on an open connection, which it closes if the other side is refused.
+// Handshake is like Dial, but on an open connection, which it closes if it refuses the other side.
 func (c *Credentials) Handshake(ctx context.Context, raw net.Conn, protocol string, roles ...Role) (*tls.Conn, error) {
 	watched := c.Watch(raw)
 	config := watched.Config(c.Client(roles...))

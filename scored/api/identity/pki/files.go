@@ -32,6 +32,8 @@ const (
 	// DaemonFile is the daemon's certificate and its key, in one file so that they are renewed as
 	// one.
 	DaemonFile = "daemon.pem"
+	// ServersFile has the addresses of the servers that the daemon's token named, a line each.
+	ServersFile = "servers"
 )
 
 const (
@@ -83,6 +85,23 @@ func ClearBootstrap(dir string) error {
 		return fmt.Errorf("%w: %w", ErrFiles, err)
 	}
 	return nil
+}
+
+// SaveServers writes ServersFile.
+func SaveServers(dir string, addresses []string) error {
+	if err := os.MkdirAll(dir, dirMode); err != nil {
+		return fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	return write(filepath.Join(dir, ServersFile), []byte(strings.Join(addresses, "\n")+"\n"))
+}
+
+// ReadServers returns the addresses in ServersFile; none if there is none.
+func ReadServers(dir string) []string {
+	text, err := read(filepath.Join(dir, ServersFile))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text))
 }
 
 // Load reads the credentials of a daemon.

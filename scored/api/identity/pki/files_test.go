@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,6 +41,20 @@ func TestFiles(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 3 {
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+func TestServersFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "pki")
+	if got := ReadServers(dir); got != nil {
+		t.Error(got)
+	}
+	want := []string{"s1:7420", "[fd00::1]:7420"}
+	if err := SaveServers(dir, want); err != nil {
+		t.Fatal(err)
+	}
+	if got := ReadServers(dir); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
 	}
 }
 

@@ -24,7 +24,7 @@ type Body struct {
 	read   atomic.Bool // from stream, or sent to a daemon that did not send it back
 }
 
-// ReadBody takes a request's body; keys reports whether submissions under keys are carried out
+// ReadBody reads a request's body; keys reports whether submissions under keys are carried out
 // once, however often they are made. The error is for its caller.
 func ReadBody(r *http.Request, keys bool) (*Body, error) {
 	if streaming(r) {

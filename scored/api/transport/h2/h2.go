@@ -34,8 +34,8 @@ const (
 	maxStreams = 1024
 )
 
-// config gives a connection a window for all of its streams together. So a stream that nobody
-// reads, such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
+// config sets a connection's window for all of its streams together. So a stream that nobody reads,
+// such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
 func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
 		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
@@ -101,7 +101,7 @@ func NewServer(handler http.Handler) *http.Server {
 	}
 }
 
-// NewSocketServer is NewServer for a Unix socket, which does not probe connections: the kernel
+// NewSocketServer is like NewServer, for a Unix socket. It does not probe connections: the kernel
 // closes those of a process that has ended, and one that its user has stopped (^Z) cannot answer. A
 // job ends some time after its scrun's connection, and must not end because its user has stopped
 // scrun.

@@ -7,8 +7,8 @@ import (
 	"score/scored/api/scorev1"
 )
 
-// noteMPI prints, with -v, the interface by which the ranks will find each other, as far as the
-// program on this host shows it: each node decides for itself.
+// noteMPI prints, with -v, the interface by which the ranks will connect to each other, judged by
+// the program on this host. Each node decides for itself.
 func noteMPI(messages messenger, spec *scorev1.JobSpec, path, libraryPath string) {
 	if !messages.verbose {
 		return
@@ -24,7 +24,7 @@ func noteMPI(messages messenger, spec *scorev1.JobSpec, path, libraryPath string
 	messages.note("%s %s: it gets %s", filepath.Base(program), report.Family.Describe(), offered(spec.GetMpi(), report.Family))
 }
 
-// offered returns the name of the interface that a program is offered.
+// offered returns the interface that a program is offered.
 func offered(mode scorev1.MpiMode, found mpidetect.Family) string {
 	pmi, pmix := found.Offers()
 	switch mode {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// embeddedTimeout bounds the start of an embedded cluster. It takes some 30
-// ms; a machine that swaps takes longer.
+// embeddedTimeout bounds the start of an embedded cluster. The start takes some 30 ms, but longer
+// on a machine that swaps.
 const embeddedTimeout = 30 * time.Second
 
 // errNoDaemonProgram means that the embedded cluster's program is missing.
@@ -21,23 +21,23 @@ var errNoDaemonProgram = errors.New(
 	"no cluster is configured on this host, and the program scored, which runs one for the job, is neither in scrun's directory nor in PATH: install it, or name a cluster's socket with --cluster",
 )
 
-// reached is the cluster that a job goes to.
-type reached struct {
+// connection is the cluster to which the job is submitted.
+type connection struct {
 	*client.Client
-	// own is the process of an embedded cluster, nil for another cluster.
+	// own is the embedded cluster's process, nil for a daemon's.
 	own *parentwatch.Child
 }
 
-// Close ends an embedded cluster and everything that it runs.
-func (r *reached) Close() {
+// Close ends an embedded cluster with everything that it runs.
+func (r *connection) Close() {
 	r.Client.Close()
 	if r.own != nil {
 		r.own.Stop()
 	}
 }
 
-// embed starts a cluster of this user on this machine.
-func embed(ctx context.Context) (*reached, error) {
+// embed starts a cluster for this user on this machine.
+func embed(ctx context.Context) (*connection, error) {
 	program, err := findScored()
 	if err != nil {
 		return nil, err
@@ -51,11 +51,11 @@ func embed(ctx context.Context) (*reached, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reached{Client: client.New(own.Said()), own: own}, nil
+	return &connection{Client: client.New(own.Said()), own: own}, nil
 }
 
-// findScored returns the path of scored. It prefers the program beside this one, since both must be
-// of one version.
+// findScored returns the path of scored. It prefers the program in scrun's directory, since both
+// must have the same version.
 func findScored() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), "scored")

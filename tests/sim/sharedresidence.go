@@ -2,13 +2,13 @@ package sim
 
 import "time"
 
-// hand is what package residence has done to a context: the agent's hand. Before and after what
-// changes something the agent may be killed.
-type hand struct{ c *sharedContext }
+// residenceContext is a context as package residence sees it. The agent may be killed before and
+// after each change.
+type residenceContext struct{ c *sharedContext }
 
-func (h hand) act(what string) { h.c.host().act(what) }
+func (h residenceContext) act(what string) { h.c.host().act(what) }
 
-func (h hand) Guarded(f func()) {
+func (h residenceContext) Guarded(f func()) {
 	h.act("before a step")
 	f()
 	h.c.after(h.c.agent)
@@ -18,21 +18,21 @@ func (h hand) Guarded(f func()) {
 	h.act("after a step")
 }
 
-func (h hand) Revoke()  { h.c.img.Revoke() }
-func (h hand) Restore() { h.c.img.Restore() }
+func (h residenceContext) Revoke()  { h.c.img.Revoke() }
+func (h residenceContext) Restore() { h.c.img.Restore() }
 
-func (h hand) Take(time.Duration, int64) error {
+func (h residenceContext) Take(time.Duration, int64) error {
 	h.act("taking the lock")
 	return h.c.agent.Take(0)
 }
 
-func (h hand) Leave() {
+func (h residenceContext) Leave() {
 	h.act("giving the lock")
 	h.c.agent.Leave()
 	h.c.given()
 }
 
-func (h hand) Flush(now int64) {
+func (h residenceContext) Flush(now int64) {
 	if !h.c.agent.Flushed() {
 		h.c.end.w.res.Unanswered++
 	}
@@ -40,9 +40,9 @@ func (h hand) Flush(now int64) {
 	h.act("flushing")
 }
 
-func (h hand) Flushed() bool { return h.c.agent.Flushed() }
+func (h residenceContext) Flushed() bool { return h.c.agent.Flushed() }
 
-func (h hand) Suspend(now int64) {
+func (h residenceContext) Suspend(now int64) {
 	c := h.c
 	c.clean = c.member.Context.Flushed()
 	h.act("leaving")
@@ -55,7 +55,7 @@ func (h hand) Suspend(now int64) {
 	h.act("having left")
 }
 
-func (h hand) Resume(now int64) {
+func (h residenceContext) Resume(now int64) {
 	c := h.c
 	c.end.w.checkComes(c.end)
 	c.agent.Resume(now)
@@ -63,14 +63,14 @@ func (h hand) Resume(now int64) {
 	h.act("coming back")
 }
 
-func (h hand) Follow() {
+func (h residenceContext) Follow() {
 	h.c.agent.Follow()
 	h.act("having followed")
 }
 
-func (h hand) Away() bool { return h.c.img.Away() }
+func (h residenceContext) Away() bool { return h.c.img.Away() }
 
-func (h hand) Drive(now int64) int64 {
+func (h residenceContext) Drive(now int64) int64 {
 	for range rounds {
 		if !h.c.agent.Drive(now) {
 			break
@@ -80,23 +80,23 @@ func (h hand) Drive(now int64) int64 {
 	return now
 }
 
-func (h hand) Due() int64 { return h.c.agent.Due() }
+func (h residenceContext) Due() int64 { return h.c.agent.Due() }
 
 // CheckAt and Await make the agent check at that time; of two times the earlier one counts.
-func (h hand) CheckAt(at int64) {
+func (h residenceContext) CheckAt(at int64) {
 	c, w := h.c, h.c.end.w
 	if at = max(at, w.now+1); c.lookAt == 0 || at < c.lookAt {
 		c.lookAt = at
-		w.queue.add(at, evLook, c.end.index, 0)
+		w.queue.add(at, evCheck, c.end.index, 0)
 	}
 }
 
-func (h hand) Await(at int64) { h.CheckAt(at) }
+func (h residenceContext) Await(at int64) { h.CheckAt(at) }
 
 // Back lets the usual driver of the context check it.
-func (h hand) Back(now int64) {
+func (h residenceContext) Back(now int64) {
 	c := h.c
 	c.retryAt, c.lookAt = 0, 0
 	c.given()
-	c.end.w.queue.add(now+1, evLook, c.end.index, 0)
+	c.end.w.queue.add(now+1, evCheck, c.end.index, 0)
 }
