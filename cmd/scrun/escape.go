@@ -1,7 +1,7 @@
 package main
 
 // escapes finds the escape sequences in input for rank 0's terminal, like those of ssh: at the
-// beginning of a line, ~. ends the job, and ~~ stands for one ~. It is a state machine without I/O.
+// beginning of a line, ~. ends the job, and ~~ stands for one ~. It does no I/O.
 type escapes struct {
 	within bool // the present line has characters
 	tilde  bool // a ~ began the line, and the next character decides

@@ -17,7 +17,7 @@ const (
 	interruptLeave
 )
 
-// interrupts counts the ^Cs so far. It is a state machine without I/O.
+// interrupts counts the ^Cs so far. It does no I/O.
 type interrupts struct {
 	last   time.Time // of the last ^C that only showed the ranks; zero: none yet
 	killed bool      // the user has ended the job
