@@ -56,15 +56,15 @@ func RemoveSegments(user *launch.User) error {
 	}))
 }
 
-// segmentsOf returns the names of a user's segments among the first maxNames. The error reports that
-// there are more names.
-func segmentsOf(uid uint32) (found map[string]bool, incomplete error) {
+// segmentsOf returns the names of a user's segments among the first maxNames. The error is errNames
+// if there are more names.
+func segmentsOf(uid uint32) (map[string]bool, error) {
 	dir, err := os.Open(sharedPlace)
 	if err != nil {
-		return nil, incomplete // the host has no such place
+		return nil, nil // the host has no such place
 	}
 	defer dir.Close()
-	found = make(map[string]bool)
+	found := make(map[string]bool)
 	for range maxNames / nameBatch {
 		names, err := dir.Readdirnames(nameBatch)
 		for _, name := range names {
@@ -73,7 +73,7 @@ func segmentsOf(uid uint32) (found map[string]bool, incomplete error) {
 			}
 		}
 		if err != nil {
-			return found, incomplete // usually the end
+			return found, nil // usually the end
 		}
 	}
 	return found, errNames

@@ -74,5 +74,5 @@ func (p *pace) charge(bytes int) {
 // next returns when something may be read again.
 func (p *pace) next(now time.Time) time.Time {
 	missing := float64(max(p.turn(), 1)-p.left+1) / float64(p.rate)
-	return earlier(now.Add(time.Duration(missing*float64(time.Second))+time.Microsecond), p.until)
+	return earliest(now.Add(time.Duration(missing*float64(time.Second))+time.Microsecond), p.until)
 }

@@ -126,7 +126,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earlier(earlier(s.life.Deadline(), s.flushAt), earlier(s.mail.asks.next, earlier(s.deadlinePMIx(), s.messages.deadline()))))
+		events, err := s.loop.wait(earliest(s.life.Deadline(), s.flushAt, s.mail.asks.next, s.deadlinePMIx(), s.messages.deadline()))
 		if err != nil {
 			return err
 		}
@@ -146,12 +146,14 @@ func (s *steward) run() error {
 	return nil
 }
 
-// earlier returns the earlier of two deadlines; the zero time never comes.
-func earlier(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
+// earliest returns the first of the deadlines; the zero time never comes.
+func earliest(deadlines ...time.Time) (first time.Time) {
+	for _, d := range deadlines {
+		if first.IsZero() || !d.IsZero() && d.Before(first) {
+			first = d
+		}
 	}
-	return a
+	return first
 }
 
 func (s *steward) handle(t tag, events uint32) {

@@ -176,6 +176,22 @@ func sideBySide(run func(gate string) (progress, error)) (t together, err error)
 	}, nil
 }
 
+// bothWays runs two jobs one after the other and at once, in turn.
+func bothWays(run func(gate string) (progress, error)) (beside []together, apart []alone, err error) {
+	for range overheadRuns {
+		a, err := inSequence(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		t, err := sideBySide(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		beside, apart = append(beside, t), append(apart, a)
+	}
+	return beside, apart, nil
+}
+
 // together is how two jobs fared that took turns.
 type together struct {
 	seconds float64   // from the first that worked to the last
@@ -223,19 +239,15 @@ func uncoordinatedRounds(ctx context.Context, b *bench, count int) error {
 	}
 	for _, how := range []string{waiting, spinning} {
 		run := func(gate string) (progress, error) { return localRounds(ctx, cpus[:], count, how, gate) }
-		var apart, beside []float64
-		for range overheadRuns {
-			a, err := inSequence(run)
-			if err != nil {
-				return err
-			}
-			t, err := sideBySide(run)
-			if err != nil {
-				return err
-			}
-			apart, beside = append(apart, a.seconds), append(beside, t.seconds)
+		beside, apart, err := bothWays(run)
+		if err != nil {
+			return err
 		}
-		b.pairWithSpread("netswitch_uncoordinated_"+how+"_vs_sequence", beside, apart, "s", noTarget())
+		var seconds, total []float64
+		for i := range beside {
+			seconds, total = append(seconds, beside[i].seconds), append(total, apart[i].seconds)
+		}
+		b.pairWithSpread("netswitch_uncoordinated_"+how+"_vs_sequence", seconds, total, "s", noTarget())
 	}
 	return nil
 }

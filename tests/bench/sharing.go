@@ -83,18 +83,9 @@ func uncoordinated(ctx context.Context, b *bench, program string) error {
 	if err != nil {
 		return err
 	}
-	var beside []together
-	var apart []alone
-	for range overheadRuns {
-		a, err := inSequence(run)
-		if err != nil {
-			return err
-		}
-		t, err := sideBySide(run)
-		if err != nil {
-			return err
-		}
-		beside, apart = append(beside, t), append(apart, a)
+	beside, apart, err := bothWays(run)
+	if err != nil {
+		return err
 	}
 	b.overhead("sharing_uncoordinated", beside, apart, noTarget())
 	return nil
