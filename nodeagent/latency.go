@@ -22,6 +22,7 @@ func (a *Agent) reduceLatency() (end func()) {
 	if err := realtime.CalmMonitor(slack); err != nil {
 		a.log.Debug("the agent wakes often", zap.Error(err))
 	}
+	realtime.CalmCollector()
 	if !a.options.EnableRealtime {
 		return func() {}
 	}

@@ -10,6 +10,10 @@ import (
 // flight.
 const inputKept = 8 * inputChunk
 
+// inputRoom is the room for kept input, which moves through it: twice as much as there may be, so
+// that no byte is moved to its start more than once.
+const inputRoom = 2 * (inputKept + inputChunk)
+
 // sentInput keeps input until the ranks have acknowledged it. It sends the input on the current
 // attachment, and again on the next one if the ranks may not have it.
 type sentInput struct {
@@ -18,8 +22,10 @@ type sentInput struct {
 	room    chan struct{} // there is room for more
 
 	mu     sync.Mutex
+	memory []byte // of inputRoom bytes; kept is a part of it
 	first  uint64 // offset of kept in the input
 	kept   []byte
+	piece  []byte            // the data of the last message of next
 	ended  bool              // the input ends after kept; the end counts as one byte
 	sent   uint64            // offset up to which input was sent on stream
 	stream *attachment       // the stream to which sent refers
@@ -55,8 +61,21 @@ func (s *sentInput) put(input *scorev1.Stdin) bool {
 	if len(s.kept) >= inputKept {
 		return false
 	}
-	s.kept, s.ended = append(s.kept, input.GetData()...), s.ended || input.GetEof()
+	s.keep(input.GetData())
+	s.ended = s.ended || input.GetEof()
 	return true
+}
+
+// keep appends to kept.
+func (s *sentInput) keep(data []byte) {
+	if s.memory == nil {
+		s.memory = make([]byte, inputRoom)
+		s.kept = s.memory[:0]
+	}
+	if cap(s.kept)-len(s.kept) < len(data) {
+		s.kept = s.memory[:copy(s.memory, s.kept)]
+	}
+	s.kept = append(s.kept, data...)
 }
 
 // taken records that the ranks have the input up to an offset.
@@ -73,7 +92,7 @@ func (s *sentInput) drop(offset uint64) {
 	if offset <= s.first {
 		return
 	}
-	s.kept = s.kept[:copy(s.kept, s.kept[offset-s.first:])]
+	s.kept = s.kept[offset-s.first:]
 	s.first = offset
 	s.sent = max(s.sent, offset)
 }
@@ -102,7 +121,7 @@ func (s *sentInput) run(ctx context.Context) {
 	}
 }
 
-// next returns the next message for a stream; nil: none.
+// next returns the next message for a stream; nil: none. Its data are valid until the next call.
 func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,9 +140,9 @@ func (s *sentInput) next(stream *attachment) *scorev1.Stdin {
 	switch {
 	case at < end:
 		piece := s.kept[at-s.first:]
-		piece = append([]byte(nil), piece[:min(len(piece), inputChunk)]...) // kept moves while it is sent
-		s.sent += uint64(len(piece))
-		return &scorev1.Stdin{Data: piece, Offset: &at}
+		s.piece = append(s.piece[:0], piece[:min(len(piece), inputChunk)]...) // kept may move while it is sent
+		s.sent += uint64(len(s.piece))
+		return &scorev1.Stdin{Data: s.piece, Offset: &at}
 	case at == end && s.ended:
 		s.sent++
 		return &scorev1.Stdin{Eof: true, Offset: &at}

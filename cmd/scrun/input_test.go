@@ -55,6 +55,7 @@ func TestInputArrivesOnce(t *testing.T) {
 				}
 			case 1, 2: // something is sent
 				if m := s.next(stream); m != nil {
+					m.Data = bytes.Clone(m.GetData())
 					way = append(way, m)
 				}
 			case 3: // something arrives

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// inputChunk is the size of a message of input: the most that stewards accept.
-	inputChunk = 32 << 10
+	// inputChunk is the size of the largest message of input, in bytes: all that a pipe holds.
+	inputChunk = 64 << 10
 
 	// foregroundCheck is the interval at which a scrun in the background checks whether it has the
 	// terminal again. The shell sends SIGCONT only to a stopped scrun, so there is no event to wait

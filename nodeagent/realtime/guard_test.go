@@ -61,8 +61,8 @@ func TestAThreadThatSpinsIsLowered(t *testing.T) {
 	threads := make(chan spinner)
 	// Go's scheduler needs a processor for the guard beside those that spin, as an agent's has.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2*runtime.NumCPU() + 2))
-	refused := make(chan error)
 	count := runtime.NumCPU()
+	refused := make(chan error, count)
 	for range count {
 		ended.Go(func() {
 			runtime.LockOSThread()

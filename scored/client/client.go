@@ -18,9 +18,7 @@ const (
 	// streamBuffer is how much of a job's output may wait in this process. It
 	// is small, so that a user who stops reading stops the ranks, and large
 	// enough that a full pipe does not wait for the daemon.
-	streamBuffer = 256 << 10
-	// maxFrame has room for the largest message of output and its head in one frame.
-	maxFrame = 68 << 10
+	streamBuffer = 4 * api.MaxStreamMessage
 
 	// baseURL is never resolved: every connection goes to the Unix socket.
 	baseURL = "http://scored"
@@ -63,7 +61,7 @@ func (c *Client) transport(dialer *socketDialer) *http.Transport {
 		Protocols:   protocols,
 		DialContext: dialer.dial,
 		HTTP2: &http.HTTP2Config{
-			MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: maxFrame,
+			MaxReceiveBufferPerStream: streamBuffer, MaxReadFrameSize: api.MaxStreamMessage,
 		},
 		DisableCompression: true,
 	}

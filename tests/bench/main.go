@@ -22,6 +22,7 @@ type group struct {
 
 var groups = []group{
 	{"launch", launchGroup},
+	{"streams", streamsGroup},
 	{"switch", switchGroup},
 	{"sharing", sharingGroup},
 	{"placement", placementGroup},

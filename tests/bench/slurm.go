@@ -178,8 +178,13 @@ func (s *slurm) allocate(ctx context.Context) error {
 
 // srun is the command that runs program as a step on both nodes.
 func (s *slurm) srun(ctx context.Context, tasks int, program string, options ...string) *exec.Cmd {
-	args := append([]string{"--jobid=" + s.jobID, "--overlap", fmt.Sprintf("-N%d", min(slurmNodes, tasks)), fmt.Sprintf("-n%d", tasks)}, options...)
-	return s.command(ctx, "srun", append(args, program)...)
+	return s.step(ctx, tasks, append(options, program)...)
+}
+
+// step is a step of as many tasks; options and the program follow.
+func (s *slurm) step(ctx context.Context, tasks int, arguments ...string) *exec.Cmd {
+	args := []string{"--jobid=" + s.jobID, "--overlap", fmt.Sprintf("-N%d", min(slurmNodes, tasks)), fmt.Sprintf("-n%d", tasks)}
+	return s.command(ctx, "srun", append(args, arguments...)...)
 }
 
 // stop ends the daemons, newest first, and removes the namespace.

@@ -25,8 +25,9 @@ const (
 	// most of a machine of two CPUs.
 	maxCost = 0.1
 	// burstStep is how much is passed at a time until the pace shows, and maxBurstEach how much may
-	// come at once for each CPU: what is saved up, and what waits on the way.
-	burstStep, maxBurstEach = 8 << 20, 96 << 20
+	// come at once for each CPU: what is saved up, in the largest messages 80 MB, what is carried
+	// meanwhile, and what waits on the way.
+	burstStep, maxBurstEach = 8 << 20, 128 << 20
 	// alone is how much comes when the others have ended, and how much faster at least.
 	alone, gain = 96 << 20, 1.5
 )

@@ -100,6 +100,7 @@ type devCluster struct {
 
 func runDev(ctx context.Context, o devOptions) (err error) {
 	_ = realtime.CalmMonitor(realtime.MonitorSlack)
+	realtime.CalmCollector()
 	cpus, memory, err := machine()
 	if err != nil {
 		return err

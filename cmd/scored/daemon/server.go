@@ -85,6 +85,7 @@ func (f *serverFlags) run(command *cobra.Command) error {
 
 func runServer(life *service.Life, path string, c config.Config, begin bool) (err error) {
 	_ = realtime.CalmMonitor(realtime.MonitorSlack) // without permission it only takes a little more CPU time
+	realtime.CalmCollector()
 	logger, level, err := newLogger(c.Log.Level)
 	if err != nil {
 		return err

@@ -23,13 +23,15 @@ const (
 	// is noticed within the sum.
 	ping        = 5 * time.Second
 	pingTimeout = 5 * time.Second
-	// streamBuffer is how many bytes of a stream may wait in a server for their reader: enough to
-	// keep the sender busy, little enough that thousands of streams fit. A client chooses its own
-	// calls, and receives ranks' output, two of its largest messages.
-	streamBuffer       = 64 << 10
-	clientStreamBuffer = 2 * streamBuffer
-	// maxFrame has room for the largest message of output and its head in one frame.
-	maxFrame = streamBuffer + 4<<10
+	// streamBuffer is how many bytes of a stream may wait in a daemon for their reader: enough to
+	// keep the sender busy, little enough that thousands of streams fit. It is a multiple of the
+	// largest message, since flow control would divide every second message otherwise, and its rest
+	// would wait for the reader.
+	streamBuffer = 2 * api.MaxStreamMessage
+	// socketStreamBuffer is the same for users' sockets, where a user may have thousands of streams.
+	socketStreamBuffer = api.MaxStreamMessage
+	// clientStreamBuffer is the same in a client, which chooses its own calls.
+	clientStreamBuffer = 4 * api.MaxStreamMessage
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
 )
@@ -38,7 +40,7 @@ const (
 // such as input for a rank that takes none, blocks no other (RFC 9113, section 5.2.2).
 func config(streamBuffer int) *http.HTTP2Config {
 	return &http.HTTP2Config{
-		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrame,
+		SendPingTimeout: ping, PingTimeout: pingTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: api.MaxStreamMessage,
 		MaxReceiveBufferPerStream: streamBuffer, MaxReceiveBufferPerConnection: maxStreams * streamBuffer,
 	}
 }
@@ -87,7 +89,9 @@ func NewClient(credentials *pki.Credentials, roles ...pki.Role) *http.Client {
 
 // NewServer returns a server of HTTP/1 (for curl) and HTTP/2 without encryption,
 // and of HTTP/2 on connections that are encrypted already.
-func NewServer(handler http.Handler) *http.Server {
+func NewServer(handler http.Handler) *http.Server { return newServer(handler, streamBuffer) }
+
+func newServer(handler http.Handler, streamBuffer int) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
@@ -106,7 +110,7 @@ func NewServer(handler http.Handler) *http.Server {
 // job ends some time after its scrun's connection, and must not end because its user has stopped
 // scrun.
 func NewSocketServer(handler http.Handler) *http.Server {
-	server := NewServer(handler)
+	server := newServer(handler, socketStreamBuffer)
 	server.HTTP2.SendPingTimeout = 0
 	return server
 }
