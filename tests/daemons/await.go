@@ -12,8 +12,6 @@ const (
 	Patience = time.Minute
 	// poll is the interval between two checks of a condition.
 	poll = 5 * time.Millisecond
-	// nodeMemory is what a node promises, more than all jobs of a test ask for.
-	nodeMemory = "1G"
 )
 
 // Await waits until is returns true; the error names what did not come.

@@ -21,6 +21,9 @@ import (
 	"connectrpc.com/connect"
 )
 
+// nodeMemory is what a node promises, more than all jobs of a test ask for.
+const nodeMemory = "1G"
+
 // ErrStart means that the cluster did not come up.
 var ErrStart = errors.New("the cluster did not come up")
 
