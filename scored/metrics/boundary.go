@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"score/ctxswitch/histogram"
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"slices"
 	"time"
@@ -32,7 +33,7 @@ type progress struct {
 // advance records the latest switch that the node has reported.
 func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Boundary, now time.Time) {
 	p, known := s.reporters[node]
-	if len(boundaries) == 0 || !known && len(s.reporters) >= maxNodes {
+	if len(boundaries) == 0 || !known && len(s.reporters) >= jobmap.MaxNodes {
 		return
 	}
 	p.at = now

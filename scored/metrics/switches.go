@@ -3,6 +3,7 @@ package metrics
 import (
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"slices"
 	"sync"
@@ -13,8 +14,6 @@ const (
 	// maxGroups bounds the pairs of job and node with distributions, of some 30 KiB each. The
 	// latest pairs are kept.
 	maxGroups = 1024
-	// maxNodes bounds the nodes with distributions: as many as a cluster may have.
-	maxNodes = 4096
 	// joinWindow is how long a switch waits for the reports of other nodes, which come once a
 	// second, and after how long without reports a node is forgotten.
 	joinWindow = 3 * time.Second
@@ -106,7 +105,7 @@ func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
 // distributionsOf returns a group, a new one if needed; nil if there are too many nodes.
 func (s *Switches) distributionsOf(key groupKey) *distributions {
 	if key.job == 0 {
-		if s.nodes[key.node] == nil && len(s.nodes) < maxNodes {
+		if s.nodes[key.node] == nil && len(s.nodes) < jobmap.MaxNodes {
 			s.nodes[key.node] = new(distributions)
 		}
 		return s.nodes[key.node]
