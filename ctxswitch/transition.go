@@ -14,7 +14,11 @@ func (m *Machine) decide(now int64) {
 		// The row of this switch is no longer the present one, or an outgoing job runs after all: the
 		// incoming jobs would run against another gang. Completed work remains, and the switch to the
 		// right row continues from it.
-		m.finish(now, m.record.Running == 0)
+		if m.record.Running == 0 {
+			m.supersede(now)
+		} else {
+			m.finish(now)
+		}
 	}
 	m.disturbed = false
 	for m.over(now) {
@@ -24,7 +28,7 @@ func (m *Machine) decide(now int64) {
 		case Revoke, Stop, Flush, Save, Load:
 			m.enter(now, m.state+1)
 		case Go:
-			m.finish(now, false)
+			m.finish(now)
 		}
 	}
 	m.leaveAhead(now)
@@ -99,21 +103,20 @@ func (m *Machine) selectRow(now int64) (changed bool) {
 		return false
 	}
 	var on Slot
-	switch {
-	case !fresh:
+	if fresh {
+		on = m.cur.plan.At(m.cur.cluster(now))
+		if waited {
+			m.countMissed(m.cur.passed(Slot{Pos: -1}, on))
+		}
+	} else {
 		on = m.cur.find(now, m.slot)
 		if on == m.slot {
 			return false
 		}
 		m.countMissed(m.cur.passed(m.slot, on))
-	default:
-		on = m.cur.plan.At(m.cur.cluster(now))
-		if waited {
-			m.countMissed(m.cur.passed(Slot{Pos: -1}, on))
-		}
 	}
-	m.slot = on
-	if m.residentsDue = true; !m.markWanted() {
+	m.slot, m.residentsDue = on, true
+	if !m.markWanted() {
 		return false
 	}
 	m.caused, m.cause, m.planned = true, CauseBoundary, m.cur.local(on.Start)
@@ -182,19 +185,27 @@ func (m *Machine) noteRunning(now int64) {
 	}
 }
 
-// finish ends the switch in progress and emits its record.
-func (m *Machine) finish(now int64, superseded bool) {
-	r := m.record
-	r.Finished, r.Superseded = now, superseded
-	m.forgetWaits(now)
-	if superseded {
-		m.counters[CountSuperseded]++
-	} else {
-		m.counters[CountSwitches]++
-		if r.Running == 0 {
-			r.Running = now
-		}
+// finish ends the switch in progress, whose incoming jobs run.
+func (m *Machine) finish(now int64) {
+	m.counters[CountSwitches]++
+	if m.record.Running == 0 {
+		m.record.Running = now // no job came in
 	}
+	m.end(now)
+}
+
+// supersede breaks off the switch in progress before its incoming jobs run.
+func (m *Machine) supersede(now int64) {
+	m.counters[CountSuperseded]++
+	m.record.Superseded = true
+	m.end(now)
+}
+
+// end emits the record of the switch in progress, and goes back to Steady.
+func (m *Machine) end(now int64) {
+	r := m.record
+	r.Finished = now
+	m.forgetWaits(now)
 	m.effects = append(m.effects, Effect{Kind: EffectRecord, Record: r})
 	m.state, m.record = Steady, nil
 }

@@ -231,8 +231,7 @@ func (r *Receiver) again(seq Seq, newer bool) bool { return newer && after(r.hig
 
 // refuse notes a refusal and has it sent: once per round and reason.
 func (r *Receiver) refuse(why Kind, seq Seq, newer bool) {
-	fresh := why != r.kind || r.again(seq, newer)
-	if fresh {
+	if why != r.kind || r.again(seq, newer) {
 		r.flags |= flagDue
 		r.deadline = 0
 		r.kind, r.high = why, seq+1

@@ -39,7 +39,7 @@ func (m *Machine) checkJoinChannels(j *job, ga *gang) error {
 	}
 	without := *m.prepare(j)
 	without.channels = 0
-	if _, ok := m.finder.findJoin(m.grid, &without, ga, false); !ok {
+	if _, ok := m.finder.findJoin(m.grid, &without, ga); !ok {
 		return nil
 	}
 	free := 0

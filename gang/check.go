@@ -79,7 +79,7 @@ func checkForm(r *Request) error {
 // checkSize checks that r fits into the empty cluster, including drained nodes, since these come
 // back. The error names the resource that is short.
 func (m *Machine) checkSize(r *Request) error {
-	q := m.demandOf(r, false)
+	q := m.demandOf(r)
 	if _, ok := m.finder.find(m.whole, &q, anyGrowth); ok {
 		return nil
 	}

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// demandOf translates a request into a demand. With shared, its ranks share CPUs.
-func (m *Machine) demandOf(r *Request, shared bool) demand {
+// demandOf translates a request into a demand of ranks that do not share CPUs.
+func (m *Machine) demandOf(r *Request) demand {
 	q := demand{shape: shape{
 		tasks: r.Tasks, nodes: r.Nodes, cpus: r.CPUsPerTask,
 		mem: r.MemPerNode, channels: r.Channels, weight: m.weightOf(r),
-		exclusive: r.Exclusive, shared: shared,
+		exclusive: r.Exclusive,
 	}}
 	for _, id := range r.NodeList {
 		if n := m.byNode[id]; n != nil {
@@ -30,7 +30,7 @@ func (m *Machine) prepare(j *job) *demand {
 	}
 	j.layout = m.layout
 	j.tried = false
-	j.demand = m.demandOf(&j.req, false)
+	j.demand = m.demandOf(&j.req)
 	j.named = len(j.demand.must) == len(j.req.NodeList)
 	if !j.req.Oversubscribe || !j.named {
 		return &j.demand
@@ -69,9 +69,9 @@ func (m *Machine) joinFit(j *job, ga *gang) (fit, bool) {
 	if !j.named {
 		return fit{}, false
 	}
-	s, ok := m.finder.findJoin(m.grid, q, ga, false)
+	s, ok := m.finder.findJoin(m.grid, q, ga)
 	if ok && m.tooManyCPUs(j, ga, s) {
-		return m.finder.findJoin(m.grid, q, ga, true)
+		return m.finder.findWithin(m.grid, q, ga)
 	}
 	return s, ok
 }

@@ -136,12 +136,32 @@ func (f *finder) proportion(tasks int) {
 }
 
 // findJoin finds a fit for a joiner on its gang's nodes, in its gang's row: on free CPUs or, if
-// there are too few, on all of the gang's own CPUs. With own it uses only the gang's own CPUs.
-func (f *finder) findJoin(g *grid, q *demand, ga *gang, own bool) (fit, bool) {
+// there are too few, on all of the gang's own CPUs.
+func (f *finder) findJoin(g *grid, q *demand, ga *gang) (fit, bool) {
+	if !f.admitNodesOf(g, q, ga) {
+		return fit{}, false
+	}
+	if f.chooseIn(g, q, ga.row) {
+		return f.fitIn(g, q, ga.row), true
+	}
+	return f.findOnOwn(g, q, ga)
+}
+
+// findWithin finds a fit for a joiner on its gang's own CPUs.
+func (f *finder) findWithin(g *grid, q *demand, ga *gang) (fit, bool) {
+	if !f.admitNodesOf(g, q, ga) {
+		return fit{}, false
+	}
+	return f.findOnOwn(g, q, ga)
+}
+
+// admitNodesOf makes those of the gang's nodes eligible that have memory for the joiner, the nodes
+// that it must have first. It returns false if one of these is missing.
+func (f *finder) admitNodesOf(g *grid, q *demand, ga *gang) bool {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
 		if ga.cpusOn(pos) == nil {
-			return fit{}, false
+			return false
 		}
 		f.elig = append(f.elig, pos)
 	}
@@ -156,13 +176,15 @@ func (f *finder) findJoin(g *grid, q *demand, ga *gang, own bool) (fit, bool) {
 		case q.mem == 0 || g.mem[pos] >= q.mem:
 			kept = append(kept, pos)
 		case i < len(q.must):
-			return fit{}, false
+			return false
 		}
 	}
 	f.elig = kept
-	if !own && f.chooseIn(g, q, ga.row) {
-		return f.fitIn(g, q, ga.row), true
-	}
+	return true
+}
+
+// findOnOwn finds a fit on the gang's own CPUs of the eligible nodes.
+func (f *finder) findOnOwn(g *grid, q *demand, ga *gang) (fit, bool) {
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
 		f.caps = append(f.caps, int32(count(ga.cpusOn(pos))))

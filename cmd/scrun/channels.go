@@ -1,15 +1,12 @@
 package main
 
 import (
+	"score/cmd/scrun/fabric"
 	"score/cmd/scrun/linked"
 	"score/cmd/scrun/options"
 	"score/nodeagent/launch"
 	"strings"
 )
-
-// maxExamined bounds the arguments that scrun examines: wrappers (env, timeout, numactl, a script)
-// have their program among the first.
-const maxExamined = 16
 
 // countChannels returns the number of channels of each rank: the user's choice, or one if package
 // pm is linked into the program or into a program whose path is among the arguments.
@@ -29,7 +26,7 @@ func countChannels(o *options.Options, here options.Process) options.Channels {
 }
 
 func anyLinked(argv []string, dir, path string) bool {
-	for i, program := range argv[:min(len(argv), maxExamined)] {
+	for i, program := range argv[:min(len(argv), fabric.MaxExamined)] {
 		if i > 0 && !strings.Contains(program, "/") {
 			continue // an option or a number; a search for each would take long
 		}

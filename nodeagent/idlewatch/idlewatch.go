@@ -5,9 +5,7 @@ package idlewatch
 
 import (
 	"context"
-	"score/channels/abi"
 	"score/channels/node"
-	"score/nodeagent/quiescence"
 	"score/nodeagent/realtime"
 	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
@@ -81,15 +79,6 @@ type Watcher struct {
 	asleep  atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
 	again   atomic.Bool                     // report all sleeping jobs again
 	jobs    map[Job]*sleeper
-}
-
-// sleeper is the state of a job with channels.
-type sleeper struct {
-	watch quiescence.Watch
-	cut   node.Cut
-	on    time.Duration // the gang's time on at the last check
-	// inGroup says that its processes are in a control group.
-	inGroup bool
 }
 
 // New returns a watcher without jobs.
@@ -179,130 +168,4 @@ func (w *Watcher) check(j Job) *sleeper {
 		w.report(j, s, nil)
 	}
 	return s
-}
-
-// sample takes a sample of a job. It returns false if there is nothing new: a gang that was not on
-// since the last check has done nothing.
-func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
-	if j.IsOver() {
-		return sample, false
-	}
-	fresh := false
-	j.Use(func(p Part) {
-		sample.Now = realtime.Now()
-		sample.On = p.Ran(sample.Now)
-		if fresh = sample.On != s.on; fresh {
-			s.on = sample.On
-			p.Cut(&s.cut)
-		}
-	})
-	if !fresh {
-		sample.Ranks = s.cut.Ranks
-		return sample, false
-	}
-	twice := s.watch.Asleep() && s.cut.Asleep < s.cut.Ranks
-	if twice {
-		time.Sleep(recheckAfter) // without the job's lock
-	}
-	j.Use(func(p Part) {
-		if twice {
-			p.Cut(&s.cut)
-		}
-		var err error
-		sample.CPU, err = p.CPUTime()
-		sample.Ranks, sample.Asleep, sample.Pending, sample.Mark = s.cut.Ranks, s.cut.Asleep, s.cut.Pending, markOf(&s.cut)
-		s.inGroup = p.InGroup()
-		ok = err == nil
-	})
-	return sample, ok
-}
-
-// answer reports a job's state and, if the leader asks, what could wake it. A check after that
-// finds events that have happened meanwhile.
-func (w *Watcher) answer(question *scorev1.AskCut) {
-	j := w.options.Job(question.GetJobId())
-	if j == nil {
-		return
-	}
-	s := w.jobs[j]
-	if s == nil {
-		return
-	}
-	reply := &scorev1.Cut{Request: question.GetRequest()}
-	if question.GetExamine() && s.watch.Asleep() {
-		reply.Examined, reply.WakeSource = true, wakeSource(j, &s.cut)
-		reply.Waits = w.waits(&s.cut)
-	}
-	if w.check(j) != nil {
-		w.report(j, s, reply)
-	}
-}
-
-// wakeSource describes what could wake the job here, "" if nothing can.
-func wakeSource(j Job, cut *node.Cut) string {
-	for i := range cut.Waits {
-		if cut.Waits[i].How == abi.WaitTimed {
-			return "a rank waits with a deadline"
-		}
-	}
-	var pids []int
-	var own wakesource.Own
-	j.Use(func(p Part) {
-		pids, _ = p.Pids()
-		own = p.Own()
-	})
-	if len(pids) == 0 {
-		return "its processes cannot be listed"
-	}
-	return wakesource.Find(pids, own)
-}
-
-// report sends the leader the job's state. The reply, if any, has answers beyond that.
-func (w *Watcher) report(j Job, s *sleeper, reply *scorev1.Cut) {
-	if reply == nil {
-		reply = &scorev1.Cut{}
-	}
-	reply.JobId, reply.Asleep, reply.Epoch = j.ID(), s.watch.Asleep(), s.watch.Epoch()
-	reply.Sent, reply.Received, reply.Refused = s.cut.Sent, s.cut.Received, s.cut.Refused
-	reply.Ranks, reply.Waiting, reply.Pending = uint32(s.cut.Ranks), uint32(s.cut.Asleep), uint32(s.cut.Pending)
-	j.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: reply}})
-}
-
-var waitNames = map[uint32]string{abi.WaitMessage: "a message", abi.WaitSpace: "space", abi.WaitTimed: "a message or a time"}
-
-// waits describes what the ranks sleep for.
-func (w *Watcher) waits(cut *node.Cut) (waits []*scorev1.RankWait) {
-	for i := range cut.Waits {
-		wait := &cut.Waits[i]
-		if !wait.Sleeps() {
-			continue
-		}
-		waits = append(waits, &scorev1.RankWait{
-			Rank: wait.Rank, Channel: wait.Channel, Wait: waitNames[wait.How], SinceNanos: w.options.ClusterTime(wait.Since),
-			Sent: wait.Sent, Received: wait.Received,
-		})
-	}
-	return waits
-}
-
-// markOf returns a number that changes when a rank has sent, received, or begun another wait
-// (FNV-1a).
-func markOf(cut *node.Cut) uint64 {
-	const basis, prime = 14695981039346656037, 1099511628211
-	mark := uint64(basis)
-	mix := func(v uint64) {
-		for range 8 {
-			mark = (mark ^ v&0xff) * prime
-			v >>= 8
-		}
-	}
-	mix(cut.Sent)
-	mix(cut.Received)
-	for i := range cut.Waits {
-		w := &cut.Waits[i]
-		for _, v := range []uint64{uint64(w.Rank)<<32 | uint64(w.Channel), uint64(w.How), uint64(w.Since), w.Sent, w.Received} {
-			mix(v)
-		}
-	}
-	return mark
 }

@@ -1,9 +1,6 @@
 package pmi
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // keyTimeout is how long a get without a timeout of its own waits for a key of an owner that has
 // committed other keys. libpmix's own server waits as long. If the owner has committed nothing,
@@ -23,27 +20,6 @@ type Fetch struct {
 	Immediate bool
 	// Timeout bounds the wait; 0 leaves it to the engine.
 	Timeout time.Duration
-}
-
-// Outcome is the result of a request.
-type Outcome uint8
-
-// Outcomes of a Fetch.
-const (
-	// Held: the answer comes as an event.
-	Held Outcome = iota + 1
-	// Found: the keys are there.
-	Found
-	// Missing: the keys are not there and will not come.
-	Missing
-	// TimedOut: the keys did not come within the request's timeout.
-	TimedOut
-)
-
-// address identifies a node of a job.
-type address struct {
-	job  uint64
-	node int
 }
 
 // fetch is a Fetch that waits.
@@ -75,9 +51,6 @@ type fetches struct {
 	foreign int
 }
 
-// maxForeign bounds the waiting fetches of other nodes: some for each rank of the largest jobs.
-const maxForeign = 1 << 16
-
 // Fetch carries out a request of a rank here, or holds it until an EventCard answers. After Found,
 // Card returns the keys. The error wraps ErrFull.
 func (e *Engine) Fetch(now time.Time, rank int, f Fetch) (Outcome, error) {
@@ -103,14 +76,6 @@ func (e *Engine) Fetch(now time.Time, rank int, f Fetch) (Outcome, error) {
 	}
 	e.advanceFetch(now, w)
 	return Held, nil
-}
-
-// settled returns the outcome for a request that does not wait.
-func settled(o Outcome) Outcome {
-	if o == Held {
-		return Missing
-	}
-	return o
 }
 
 func (e *Engine) wait(f fetch) *fetch {
@@ -174,24 +139,6 @@ func (e *Engine) setDeadline(now time.Time, w *fetch) {
 	}
 }
 
-func (e *Engine) advanceRemoteFetch(w *fetch) {
-	other, err := e.otherJob(w.job)
-	switch {
-	case err != nil || other.failed || other.placed() && (w.of < 0 || w.of >= len(other.rankNode)):
-		e.answerFetch(w, Missing, nil)
-	case other.placed():
-		e.askNode(w, address{w.job, int(other.rankNode[w.of])})
-	}
-}
-
-func (e *Engine) askNode(w *fetch, at address) {
-	if w.asked {
-		return
-	}
-	w.asked = true
-	e.relay(at, relayed{kind: relayFetch, id: w.id, rank: w.of, key: w.key, timeout: w.timeout})
-}
-
 // onCommitted advances the fetches from a rank that has committed.
 func (e *Engine) onCommitted(now time.Time, of int) {
 	for _, w := range e.fetchesOf(of) {
@@ -234,59 +181,6 @@ func (e *Engine) answerFetch(w *fetch, outcome Outcome, pairs []KV) {
 	e.emit(Event{Kind: EventCard, Rank: w.rank, Tag: w.tag, Job: w.job, Of: w.of, Outcome: outcome, Pairs: pairs})
 }
 
-// onFetch handles a fetch of another node.
-func (e *Engine) onFetch(now time.Time, from address, m *relayed) error {
-	refuse := func() error {
-		e.relay(from, relayed{kind: relayCard, id: m.id, outcome: Missing})
-		return nil
-	}
-	if m.rank < 0 || m.rank >= e.Size() || !e.isLocal(m.rank) {
-		return refuse()
-	}
-	w := fetch{from: from, foreign: m.id, remote: true, of: m.rank, key: m.key}
-	if outcome := e.knownRemotely(m.rank, m.key); outcome != Held {
-		e.relay(from, relayed{kind: relayCard, id: m.id, outcome: outcome, pairs: e.cardIf(outcome, m.rank)})
-		return nil
-	}
-	if e.fetches.foreign == maxForeign {
-		return refuse()
-	}
-	e.fetches.foreign++
-	held := e.wait(w)
-	if m.timeout > 0 {
-		held.deadline = now.Add(m.timeout)
-	}
-	e.setDeadline(now, held)
-	return nil
-}
-
-func (e *Engine) cardIf(outcome Outcome, of int) []KV {
-	if outcome != Found {
-		return nil
-	}
-	return e.cardSeen(of, false)
-}
-
-// knownRemotely is like known, but with the keys that other nodes may see.
-func (e *Engine) knownRemotely(of int, key string) Outcome {
-	c := e.store.cards[int32(of)]
-	_, has := e.store.visible(int32(of), key, false)
-	switch {
-	case c != nil && c.committed && (key == "" || has):
-		return Found
-	case e.isDeparted(of):
-		return e.finalOutcome(c)
-	}
-	return Held
-}
-
-// onCard handles another node's answer to a fetch.
-func (e *Engine) onCard(m *relayed) {
-	if w := e.fetches.waiting[m.id]; w != nil && !w.remote {
-		e.answerFetch(w, m.outcome, m.pairs)
-	}
-}
-
 // Deadline returns when Tick must be called next; zero: never.
 func (e *Engine) Deadline() time.Time {
 	var first time.Time
@@ -308,18 +202,4 @@ func (e *Engine) Tick(now time.Time) {
 		}
 		e.answerFetch(w, outcome, nil)
 	}
-}
-
-func (o Outcome) String() string {
-	switch o {
-	case Held:
-		return "held"
-	case Found:
-		return "found"
-	case Missing:
-		return "missing"
-	case TimedOut:
-		return "timed out"
-	}
-	return fmt.Sprintf("outcome %d", uint8(o))
 }

@@ -2,14 +2,10 @@ package uplink
 
 import (
 	"math"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"sync"
 )
-
-// MaxQueued bounds the messages that wait for a slow leader, besides those with which a stream
-// begins, which the jobs keep anyway and always repeat. It is enough for the requests of 16 jobs at
-// their limit (pmi.MaxAsked).
-const MaxQueued = 1 << 17
 
 // queue holds messages for the present stream; without a stream it is empty.
 type queue struct {
@@ -34,11 +30,12 @@ func (q *queue) open(overflow func()) {
 	q.overflow, q.limit = overflow, math.MaxInt
 }
 
-// bound limits the messages to MaxQueued more than wait now. One message more calls overflow, once.
+// bound limits the messages to api.MaxQueued more than wait now: those are what a stream begins
+// with, which the jobs keep anyway and always repeat. One message more calls overflow, once.
 func (q *queue) bound() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.limit = len(q.waiting) + MaxQueued
+	q.limit = len(q.waiting) + api.MaxQueued
 }
 
 func (q *queue) close() {

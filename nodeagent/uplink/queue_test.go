@@ -1,6 +1,7 @@
 package uplink
 
 import (
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"testing"
 	"testing/synctest"
@@ -48,7 +49,7 @@ func TestQueueOverflowsOnce(t *testing.T) {
 	q.open(func() { overflows++ })
 	q.bound()
 	m := &scorev1.AgentMessage{}
-	for range MaxQueued {
+	for range api.MaxQueued {
 		q.push(m)
 	}
 	if overflows != 0 {
@@ -59,7 +60,7 @@ func TestQueueOverflowsOnce(t *testing.T) {
 	if overflows != 1 {
 		t.Errorf("%d overflows", overflows)
 	}
-	if got := len(q.take()); got != MaxQueued {
+	if got := len(q.take()); got != api.MaxQueued {
 		t.Errorf("took %d", got)
 	}
 }
@@ -71,11 +72,11 @@ func TestQueueTakesWhatIsRepeated(t *testing.T) {
 	overflows := 0
 	q.open(func() { overflows++ })
 	m := &scorev1.AgentMessage{}
-	for range 2 * MaxQueued {
+	for range 2 * api.MaxQueued {
 		q.push(m)
 	}
 	q.bound()
-	for range MaxQueued {
+	for range api.MaxQueued {
 		q.push(m)
 	}
 	if overflows != 0 {

@@ -79,14 +79,6 @@ const (
 	// maxOffers bounds the waiting offers of one peer and its messages beyond the window, some 500
 	// bytes each: far more than a program has sends under way to one rank. A peer with more is dropped.
 	maxOffers = 1 << 20
-	// shortBeyond is the length of the longest message that always goes beyond the window with its
-	// bytes: it costs the receiver little more than an offer, and no pull.
-	shortBeyond = 256
-	// maxBeyond is the length of the longest that does while such messages, longer than shortBeyond,
-	// have no more than maxBeyondBytes in all: so sends that wait for their end, one after the other, wait
-	// for no pull.
-	maxBeyond      = 4 << 10
-	maxBeyondBytes = 32 << 10
 )
 
 func (s *Stack) newHeld() *Held {
@@ -107,3 +99,33 @@ func (s *Stack) recycleHeld(h *Held) {
 	*h = Held{next: s.spareHeld, bytes: bytes}
 	s.spareHeld = h
 }
+
+// Probe returns the oldest message that matches and that no receive has taken; nil if there is
+// none. It stays where it is.
+func (e *Endpoint) Probe(c Criteria) *Held {
+	if u := e.match[c.Space].Peek(c.match()); u != nil {
+		return heldOf(u)
+	}
+	return nil
+}
+
+// Claim is Probe that also removes the message: from then on only ReceiveHeld or Discard gets it.
+func (e *Endpoint) Claim(c Criteria) *Held {
+	if u := e.match[c.Space].Claim(c.match()); u != nil {
+		return heldOf(u)
+	}
+	return nil
+}
+
+// ReceiveHeld receives a message that was claimed.
+func (e *Endpoint) ReceiveHeld(o *Op, h *Held, buf []byte) error {
+	if err := e.ready(o); err != nil {
+		return err
+	}
+	o.prepare(e, Criteria{Space: h.envelope.space(), Source: h.From, Tag: h.Tag()}, buf)
+	o.takeHeld(h)
+	return nil
+}
+
+// Discard drops a message that was claimed.
+func (e *Endpoint) Discard(h *Held) { e.stack.drop(h) }

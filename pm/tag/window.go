@@ -1,5 +1,7 @@
 package tag
 
+import "score/pm/uct"
+
 // Unit is the unit of a window, in bytes.
 const Unit = 64
 
@@ -82,4 +84,57 @@ func (p *pool) widen(w *window) bool {
 func (p *pool) narrow(w *window) {
 	p.left += w.size - min(w.size, minWindow)
 	w.size = min(w.size, minWindow)
+}
+
+// freed records that bytes of a peer are not kept any more, and updates its window when it is time.
+func (s *Stack) freed(p *peer, units uint32) {
+	p.window.free(units)
+	if p.gone || p.window.due() {
+		s.onFreed(p)
+	}
+}
+
+// onFreed reports a wide window to its peer, or gives the window of a lost peer back.
+func (s *Stack) onFreed(p *peer) {
+	if p.gone {
+		s.narrow(p)
+		return
+	}
+	s.announceWindow(p)
+}
+
+// narrow returns a lost peer's window to the pool, but for the minimum, once nothing of the peer is
+// kept any more: the bytes count until then.
+func (s *Stack) narrow(p *peer) {
+	if p.window.arrived == p.window.freed {
+		s.pool.narrow(&p.window)
+	}
+}
+
+// announceWindow sends the window to a peer, or queues that if there is no room now.
+func (s *Stack) announceWindow(p *peer) {
+	if p.saying || p.ep.Err() != nil {
+		return
+	}
+	if s.sendWindow(p) == uct.ErrAgain { //nolint:errorlint // this very value
+		p.saying = true
+		s.control(p, controlWindow, 0, 0)
+	}
+}
+
+func (s *Stack) sendWindow(p *peer) error {
+	err := p.ep.Send(uct.Header{ID: idWindow, Arg: p.window.limit()}, nil)
+	if err == nil {
+		p.window.announced = p.window.limit()
+	}
+	return err
+}
+
+func (s *Stack) onWindow(p *uct.Packet) { s.from(p).credit.onLimit(p.Arg) }
+
+// widen doubles the window of a peer to which it was too narrow, and says so.
+func (s *Stack) widen(p *peer) {
+	if s.pool.widen(&p.window) {
+		s.announceWindow(p)
+	}
 }

@@ -23,15 +23,6 @@ const (
 	opFill                 // a put of the peer: its bytes are pulled to a region here
 )
 
-// transfer is how the bytes of a put or a get move.
-type transfer uint8
-
-const (
-	byPieces transfer = iota // through the channel
-	byCopy                   // the peer copies between the processes
-	byBulk                   // as bulk datagrams, which the reader asks for
-)
-
 // op is an operation that is under way. Interfaces keep ended ones for reuse.
 //
 //	kind             waits in                ends when

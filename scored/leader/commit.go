@@ -76,3 +76,15 @@ func (l *Leader) finish(r result) {
 	}
 	l.abandon(fmt.Errorf("%w: %w", ErrLost, r.err))
 }
+
+type batch struct {
+	controller *controller
+	entry      *statepb.Entry
+	taken      uint64    // controller's commands up to and including this entry
+	began      time.Time // when it was given to the log
+}
+
+type result struct {
+	batch
+	err error
+}

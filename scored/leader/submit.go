@@ -11,7 +11,6 @@ import (
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -202,37 +201,6 @@ func (j *job) requestOf() gang.Request {
 	return r
 }
 
-// memoryPerNode returns what the user asked for, or the cluster's default for as many CPUs as the
-// job can have on one node. A default of zero is an equal share: as many jobs as there are rows
-// then fit into memory together.
-func (c *controller) memoryPerNode(j *job) int64 {
-	if asked := j.spec.GetMemoryPerNodeBytes(); asked > 0 || c.singleUser {
-		return int64(min(asked, gang.MaxMemory))
-	}
-	return c.usualMemory(j)
-}
-
-// usualMemory returns the cluster's default for the CPUs that a job can have on one node.
-func (c *controller) usualMemory(j *job) int64 {
-	largest, share := uint32(1), uint64(gang.MaxMemory)
-	for _, n := range c.nodes {
-		if n.cpus > 0 {
-			largest = max(largest, n.cpus)
-			share = min(share, n.memory/uint64(n.cpus)/uint64(max(c.settings.GetMaxRows(), 1)))
-		}
-	}
-	perCPU := c.settings.GetDefaultMemoryPerCpuBytes()
-	if perCPU == 0 && len(c.nodes) > 0 {
-		perCPU = share
-	}
-	tasks := uint64(j.spec.GetTasks())
-	if nodes := uint64(j.spec.GetNodes()); nodes > 0 {
-		tasks = (tasks + nodes - 1) / nodes
-	}
-	cpus := min(tasks*uint64(max(j.spec.GetCpusPerTask(), 1)), uint64(largest))
-	return int64(min(cpus*min(perCPU, gang.MaxMemory), gang.MaxMemory))
-}
-
 // listedSpec returns the spec for lists and other users, without the environment: it may hold
 // secrets, and is most of the size.
 func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
@@ -248,66 +216,4 @@ func listedSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 		return true
 	})
 	return listed
-}
-
-// spawnKey identifies a spawn request of a rank, so that a repeated one is recognized.
-type spawnKey struct {
-	node    string
-	request uint64
-}
-
-// spawn starts the job that a rank of another asked for. It joins its parent's gang: the two
-// exchange messages, so they must run together.
-func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
-	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
-	send := func() {
-		c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
-	}
-	parent, p := c.partOf(n, m.GetJobId())
-	if p == nil {
-		return
-	}
-	key := spawnKey{n.name, m.GetRequest()}
-	if child, ok := parent.spawned[key]; ok {
-		reply.ChildJob = child
-		send()
-		return
-	}
-	child, err := c.child(parent, m)
-	if err != nil {
-		c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
-		c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI reports only an error code for it
-		reply.Error = plain(err)
-		send()
-		return
-	}
-	if parent.spawned == nil {
-		parent.spawned = make(map[spawnKey]uint64)
-	}
-	parent.spawned[key] = child.id
-	reply.ChildJob = child.id
-	send() // after the commit, as all its effects
-}
-
-func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
-	if parent.state != running {
-		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
-	}
-	spec, own, err := childSpec(parent, m.GetApps())
-	if err != nil {
-		return nil, err
-	}
-	child := c.newJob(spec, parent.user)
-	child.parent, child.parents = parent, parent.id
-	child.own = proto.CloneOf(child.listed)
-	child.own.Env = own
-	child.bytes = proto.Size(child.own)
-	if err := c.mayHaveChild(child); err != nil {
-		return nil, err
-	}
-	for key, value := range m.GetPreput() {
-		child.preput = append(child.preput, state.Pair{Key: key, Value: value})
-	}
-	slices.SortFunc(child.preput, func(x, y state.Pair) int { return strings.Compare(x.Key, y.Key) })
-	return child, c.queue(child)
 }

@@ -3,6 +3,7 @@ package rpc
 import (
 	"score/ctxswitch"
 	"score/scored/api/identity/pki"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/hosttime"
 	"strings"
@@ -165,7 +166,7 @@ func TestSwitchReportsReachTheMetrics(t *testing.T) {
 
 func TestOutboxIsBounded(t *testing.T) {
 	link := newAgentLink(nil)
-	for range maxOutbox + 1 {
+	for range api.MaxQueued + 1 {
 		link.Send(&scorev1.ServerMessage{})
 	}
 	select {

@@ -1,16 +1,13 @@
 package rpc
 
 import (
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"sync"
 )
 
-// maxOutbox bounds the messages queued for an agent: the answers to all that the ranks of its node
-// may ask at once (uplink.MaxQueued), since an agent repeats its questions on each new stream. The
-// stream of an agent that is further behind is closed; it connects again and gets the current state.
-const maxOutbox = 1 << 17
-
-// outbox holds the messages that wait for one agent, in order.
+// outbox holds the messages that wait for one agent, in order, up to api.MaxQueued. The stream of an
+// agent that is further behind is closed; it connects again and gets the current state.
 type outbox struct {
 	ready chan struct{} // has an element when there may be something to take
 
@@ -24,7 +21,7 @@ func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 func (o *outbox) put(message *scorev1.ServerMessage) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if len(o.waiting) == maxOutbox {
+	if len(o.waiting) == api.MaxQueued {
 		return false
 	}
 	o.waiting = append(o.waiting, message)

@@ -3,6 +3,7 @@ package state
 import (
 	"cmp"
 	"maps"
+	"score/scored/api/jobmap"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"slices"
@@ -25,8 +26,8 @@ const (
 	// of a few ranks, of some 100 bytes.
 	MaxAnswersPerJob = 256
 	maxAnswerBytes   = 256 << 10
-	// MaxNodes bounds a cluster, and so the size of a plan.
-	MaxNodes = 4096
+	// MaxNodes bounds a cluster.
+	MaxNodes = jobmap.MaxNodes
 )
 
 // DefaultSettings returns the settings of a new cluster: slices of 100 ms (a switch of 150 us costs

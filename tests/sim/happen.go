@@ -98,3 +98,52 @@ func (w *world) close() {
 		}
 	}
 }
+
+// happen carries out an event.
+func (w *world) happen(ev event) {
+	if w.cluster != nil {
+		defer w.cluster.recoverKilled(ev)
+	}
+	switch ev.kind {
+	case evArrive:
+		w.arrive(ev.ref)
+	case evTick:
+		e := w.ends[ev.ref]
+		if e.tickAt != ev.at || e.silent() || !e.made {
+			return // a later one has taken its place
+		}
+		e.tickAt = 0
+		if e.paused {
+			return
+		}
+		e.ctx.Tick(w.now)
+		if w.res.Driven {
+			e.unblock(e.spec.Rank) // a peer may have been given up, and its space with it
+		}
+		w.touch(e)
+	case evApp:
+		w.process(w.ends[ev.ref])
+	case evPause:
+		w.ends[ev.ref].paused = !w.calmed
+	case evUnpause:
+		w.unpause(w.ends[ev.ref])
+	case evSwitch:
+		w.turnNode(int(ev.arg))
+	case evCutoff:
+		if e := w.ends[ev.ref]; e.flushing && e.flushedBy == ev.at {
+			w.suspend(e)
+		}
+	case evCrash:
+		w.crash(w.ends[ev.ref])
+	case evRestart:
+		w.restart(w.ends[ev.ref])
+	case evClose:
+		w.leave(w.ends[ev.ref])
+	case evPeerDied:
+		w.notify(w.ends[ev.ref], ev.arg)
+	case evFaultsEnd:
+		w.endFaults()
+	default:
+		w.cluster.happen(ev)
+	}
+}

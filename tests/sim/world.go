@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"score/flowctl"
 	"time"
 )
@@ -111,55 +110,6 @@ func (w *world) bound() int64 {
 	return bound
 }
 
-// happen carries out an event.
-func (w *world) happen(ev event) {
-	if w.cluster != nil {
-		defer w.cluster.recoverKilled(ev)
-	}
-	switch ev.kind {
-	case evArrive:
-		w.arrive(ev.ref)
-	case evTick:
-		e := w.ends[ev.ref]
-		if e.tickAt != ev.at || e.silent() || !e.made {
-			return // a later one has taken its place
-		}
-		e.tickAt = 0
-		if e.paused {
-			return
-		}
-		e.ctx.Tick(w.now)
-		if w.res.Driven {
-			e.unblock(e.spec.Rank) // a peer may have been given up, and its space with it
-		}
-		w.touch(e)
-	case evApp:
-		w.process(w.ends[ev.ref])
-	case evPause:
-		w.ends[ev.ref].paused = !w.calmed
-	case evUnpause:
-		w.unpause(w.ends[ev.ref])
-	case evSwitch:
-		w.turnNode(int(ev.arg))
-	case evCutoff:
-		if e := w.ends[ev.ref]; e.flushing && e.flushedBy == ev.at {
-			w.suspend(e)
-		}
-	case evCrash:
-		w.crash(w.ends[ev.ref])
-	case evRestart:
-		w.restart(w.ends[ev.ref])
-	case evClose:
-		w.leave(w.ends[ev.ref])
-	case evPeerDied:
-		w.notify(w.ends[ev.ref], ev.arg)
-	case evFaultsEnd:
-		w.endFaults()
-	default:
-		w.cluster.happen(ev)
-	}
-}
-
 // build makes the contexts and their traffic.
 func (w *world) build(make func(Spec) Context) {
 	for _, j := range w.jobs {
@@ -242,58 +192,6 @@ func (w *world) crash(e *end) {
 		w.land(ref)
 	}
 	e.socket = nil
-}
-
-// recount counts the messages among live ends that were not received.
-func (w *world) recount() {
-	w.missing = 0
-	for _, e := range w.ends {
-		for i := range e.flows {
-			if f := &e.flows[i]; !e.dead && !w.peer(e, f.to).gone() {
-				w.missing += f.left + int(f.next-w.peer(e, f.to).got[e.spec.Rank])
-			}
-		}
-	}
-}
-
-// done reports whether everything is delivered and acknowledged, or its failure was reported.
-func (w *world) done() bool {
-	if w.cluster != nil {
-		return w.cluster.finished()
-	}
-	return w.missing == 0 && w.unfinished() == ""
-}
-
-// unfinished names something that is not delivered or acknowledged, and whose failure was not
-// reported.
-func (w *world) unfinished() string {
-	if w.cluster != nil {
-		return w.cluster.unfinished()
-	}
-	for _, e := range w.ends {
-		if e.dead {
-			continue
-		}
-		for i := range e.flows {
-			f := &e.flows[i]
-			p := w.peer(e, f.to)
-			switch {
-			case e.ctx.Lost(f.to):
-			case f.left > 0:
-				return fmt.Sprintf("%v has %d messages for rank %d that it could not send", e, f.left, f.to)
-			case !e.ctx.Settled(f.to):
-				return fmt.Sprintf("%v has messages for rank %d that are not acknowledged", e, f.to)
-			case !p.gone() && p.got[e.spec.Rank] != f.next:
-				return fmt.Sprintf("rank %d received %d of %d messages of %v", f.to, p.got[e.spec.Rank], f.next, e)
-			}
-		}
-		for _, rank := range e.notified {
-			if !e.ctx.Lost(rank) {
-				return fmt.Sprintf("%v was told of the death of rank %d, and its process was not", e, rank)
-			}
-		}
-	}
-	return ""
 }
 
 // peer returns the end of another rank of e's job on e's channel.

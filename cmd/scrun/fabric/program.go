@@ -81,9 +81,9 @@ var wrappers = []string{
 // program's name up to its first dot, because of names like mpirun.openmpi.
 var launchers = []string{"mpirun", "mpiexec", "orterun", "oshrun", "prterun", "prun", "srun"}
 
-// maxExamined bounds the arguments that are examined: wrappers and scripts have their program among
-// the first.
-const maxExamined = 16
+// MaxExamined bounds the arguments of a command line that are examined: wrappers (env, timeout,
+// numactl, a script) have their program among the first.
+const MaxExamined = 16
 
 // Inspect finds out which program a command line starts: the first that is known to use libfabric
 // or to start programs itself, otherwise an interpreter that a wrapper starts, otherwise argv[0].
@@ -94,7 +94,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 	}
 	started := Program{Name: filepath.Base(argv[0])}
 	wrapped := slices.Contains(wrappers, started.Name)
-	for i, word := range argv[:min(len(argv), maxExamined)] {
+	for i, word := range argv[:min(len(argv), MaxExamined)] {
 		program := i == 0 || strings.Contains(word, "/") || wrapped && isName(word)
 		if !program {
 			continue

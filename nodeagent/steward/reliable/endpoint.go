@@ -31,48 +31,6 @@ const (
 // ErrFull means that too many messages are unacknowledged; Send wraps it.
 var ErrFull = errors.New("too many messages to other nodes are not acknowledged")
 
-// Peer is the steward of a node of a job.
-type Peer struct {
-	Job  uint64
-	Node uint32
-}
-
-// Header is the part of a message besides its data.
-type Header struct {
-	// Stream is the sender's stream; a later one has a larger number.
-	Stream uint64
-	// Number counts the messages of the stream to this peer from 1; 0: there is no
-	// message, only an acknowledgement.
-	Number uint64
-	// Least is the least number that may still come: all earlier messages have
-	// arrived, or the sender has given them up.
-	Least uint64
-	// Ack acknowledges all messages of the peer's stream AckStream up to it.
-	AckStream, Ack uint64
-}
-
-// Message is a message that the caller must send to a peer.
-type Message struct {
-	To Peer
-	Header
-	// Kind is the kind of the message, for the sender's use.
-	Kind Kind
-	Data []byte
-}
-
-// Kind determines who reads a message.
-type Kind uint8
-
-// SendOptions are the options of Send.
-type SendOptions struct {
-	Kind Kind
-	// RepeatAfter is the time to the first repetition of an unacknowledged message, at least
-	// ackDelay; 0: the time after which an agent may have died with it.
-	RepeatAfter time.Duration
-	// Timeout is the time after which it counts as lost; 0: the constant Timeout.
-	Timeout time.Duration
-}
-
 // Endpoint is one steward's end of all its exchanges.
 type Endpoint struct {
 	stream uint64
@@ -244,64 +202,6 @@ func (e *Endpoint) Awaits(kind Kind) bool {
 	return false
 }
 
-// ResendAll returns all unacknowledged messages, for a new agent: the previous one may have lost
-// them.
-func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
-	for _, to := range e.sorted() {
-		p := e.peers[to]
-		for i := range p.open {
-			messages = append(messages, e.repeat(now, to, p, &p.open[i]))
-		}
-	}
-	return messages
-}
-
-func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *unacked) Message {
-	if k.again = now.Add(k.pause); k.again.After(k.until) {
-		k.again = k.until
-	}
-	k.pause = min(2*k.pause, maxRepeat)
-	e.wake(k.again)
-	return e.message(to, p, k)
-}
-
-// Deadline returns when Tick must be called next; zero: never.
-func (e *Endpoint) Deadline() time.Time { return e.due }
-
-func (e *Endpoint) wake(at time.Time) {
-	if e.due.IsZero() || at.Before(e.due) {
-		e.due = at
-	}
-}
-
-// Tick returns the messages to send now, and those that count as lost.
-func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
-	e.due = time.Time{}
-	for _, to := range e.sorted() {
-		p := e.peers[to]
-		for i := 0; i < len(p.open); i++ {
-			switch k := &p.open[i]; {
-			case !now.Before(k.until):
-				message, _ := e.Withdraw(to, k.number)
-				lost = append(lost, message)
-				i--
-			case !now.Before(k.again):
-				messages = append(messages, e.repeat(now, to, p, k))
-			default:
-				e.wake(k.again)
-			}
-		}
-		switch {
-		case p.ackAt.IsZero():
-		case !now.Before(p.ackAt):
-			messages = append(messages, e.message(to, p, nil))
-		default:
-			e.wake(p.ackAt)
-		}
-	}
-	return messages, lost
-}
-
 // sorted lists the peers in a fixed order, so that the effects do not depend on the map's.
 func (e *Endpoint) sorted() []Peer {
 	peers := make([]Peer, 0, len(e.peers))
@@ -310,8 +210,4 @@ func (e *Endpoint) sorted() []Peer {
 	}
 	slices.SortFunc(peers, comparePeers)
 	return peers
-}
-
-func comparePeers(x, y Peer) int {
-	return cmp.Or(cmp.Compare(x.Job, y.Job), cmp.Compare(x.Node, y.Node))
 }

@@ -4,11 +4,11 @@
 // 	protoc        (unknown)
 // source: steward.proto
 
-// What an agent and a steward say to each other over the steward's Unix
-// socket: varint-delimited messages. The first message of a connection is an
-// Open. A newer control connection replaces the older one.
+// What an agent and a steward say to each other over the steward's Unix socket: varint-delimited
+// messages. The first message of a connection is an Open. A newer control connection replaces the
+// older one.
 //
-// Which texts are UTF-8 is said in job.proto.
+// job.proto says which texts are UTF-8.
 
 package stewardpb
 
@@ -28,6 +28,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// ToSteward is what the agent sends to a steward.
 type ToSteward struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -387,7 +388,8 @@ type ToSteward_Lease struct {
 }
 
 type ToSteward_RelayFailed struct {
-	RelayFailed *Relay `protobuf:"bytes,21,opt,name=relay_failed,json=relayFailed,oneof"` // what goes to nobody: there is no such job on that node
+	// a message that cannot be delivered: there is no such job on that node
+	RelayFailed *Relay `protobuf:"bytes,21,opt,name=relay_failed,json=relayFailed,oneof"`
 }
 
 type ToSteward_Places struct {
@@ -411,7 +413,8 @@ type ToSteward_Reason struct {
 }
 
 type ToSteward_Ending struct {
-	Ending bool `protobuf:"varint,82,opt,name=ending,oneof"` // the next signals end the job: a rank that dies does not end the others
+	// the next signals end the job: a rank that dies does not end the others
+	Ending bool `protobuf:"varint,82,opt,name=ending,oneof"`
 }
 
 func (*ToSteward_Open) isToSteward_Message() {}
@@ -462,11 +465,12 @@ func (*ToSteward_Reason) isToSteward_Message() {}
 
 func (*ToSteward_Ending) isToSteward_Message() {}
 
+// Open is the first message of a connection.
 type Open struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stdio         bool                   `protobuf:"varint,1,opt,name=stdio" json:"stdio,omitempty"` // else a control connection
 	Version       string                 `protobuf:"bytes,2,opt,name=version" json:"version,omitempty"`
-	JobId         uint64                 `protobuf:"varint,3,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // stdio and spares connections only: whose
+	JobId         uint64                 `protobuf:"varint,3,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // stdio and spares connections only
 	Sequence      uint64                 `protobuf:"varint,4,opt,name=sequence" json:"sequence,omitempty"`        // stdio connections only: the last output that the reader has
 	Spares        bool                   `protobuf:"varint,5,opt,name=spares" json:"spares,omitempty"`            // a connection for the descriptors of contexts
 	unknownFields protoimpl.UnknownFields
@@ -538,21 +542,28 @@ func (x *Open) GetSpares() bool {
 	return false
 }
 
+// PrepareJob gives a free steward its job.
 type PrepareJob struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Job             *scorev1.Prepare       `protobuf:"bytes,1,opt,name=job" json:"job,omitempty"`
-	CpuIds          []uint32               `protobuf:"varint,2,rep,packed,name=cpu_ids,json=cpuIds" json:"cpu_ids,omitempty"`           // the node's CPUs as the kernel numbers them
-	Cgroup          string                 `protobuf:"bytes,3,opt,name=cgroup" json:"cgroup,omitempty"`                                 // directory of the ranks' v2 cgroup; empty: none
-	MemoryCgroup    string                 `protobuf:"bytes,4,opt,name=memory_cgroup,json=memoryCgroup" json:"memory_cgroup,omitempty"` // directory of a v1 memory cgroup; empty: none
-	Node            string                 `protobuf:"bytes,5,opt,name=node" json:"node,omitempty"`
-	PmSocket        string                 `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket" json:"pm_socket,omitempty"`                          // where the ranks get their channels; empty: nowhere
-	LeaseUntilNanos int64                  `protobuf:"varint,60,opt,name=lease_until_nanos,json=leaseUntilNanos" json:"lease_until_nanos,omitempty"` // as in ToSteward.lease; 0: the job has none
-	Files           string                 `protobuf:"bytes,7,opt,name=files" json:"files,omitempty"`                                                // name of the ranks' directories, see package mpidirs
-	SharesCpus      bool                   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`                  // another node of this machine has the same CPUs
-	Programs        string                 `protobuf:"bytes,50,opt,name=programs" json:"programs,omitempty"`                                         // directory of the programs that were sent along; empty: none was
-	DirectKey       []byte                 `protobuf:"bytes,70,opt,name=direct_key,json=directKey" json:"direct_key,omitempty"`                      // of datagrams between the job's stewards, see package direct; empty: there are none
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Job    *scorev1.Prepare       `protobuf:"bytes,1,opt,name=job" json:"job,omitempty"`
+	CpuIds []uint32               `protobuf:"varint,2,rep,packed,name=cpu_ids,json=cpuIds" json:"cpu_ids,omitempty"` // the node's CPUs as the kernel numbers them
+	// directory of the ranks' v2 cgroup; empty: none
+	Cgroup string `protobuf:"bytes,3,opt,name=cgroup" json:"cgroup,omitempty"`
+	// directory of a v1 memory cgroup; empty: none
+	MemoryCgroup string `protobuf:"bytes,4,opt,name=memory_cgroup,json=memoryCgroup" json:"memory_cgroup,omitempty"`
+	Node         string `protobuf:"bytes,5,opt,name=node" json:"node,omitempty"`
+	// where the ranks get their channels; empty: nowhere
+	PmSocket        string `protobuf:"bytes,6,opt,name=pm_socket,json=pmSocket" json:"pm_socket,omitempty"`
+	LeaseUntilNanos int64  `protobuf:"varint,60,opt,name=lease_until_nanos,json=leaseUntilNanos" json:"lease_until_nanos,omitempty"` // as in ToSteward.lease; 0: the job has none
+	// name of the ranks' directories, see package mpidirs
+	Files      string `protobuf:"bytes,7,opt,name=files" json:"files,omitempty"`
+	SharesCpus bool   `protobuf:"varint,20,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"` // another node of this machine has the same CPUs
+	// directory of the programs that were sent along; empty: none was
+	Programs string `protobuf:"bytes,50,opt,name=programs" json:"programs,omitempty"`
+	// of datagrams between the job's stewards, see package direct; empty: there are none
+	DirectKey     []byte `protobuf:"bytes,70,opt,name=direct_key,json=directKey" json:"direct_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrepareJob) Reset() {
@@ -662,6 +673,7 @@ func (x *PrepareJob) GetDirectKey() []byte {
 	return nil
 }
 
+// FromSteward is what a steward sends to its agent.
 type FromSteward struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -1173,7 +1185,8 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 	return 0
 }
 
-// RankFailure reports a rank that has failed while its job goes on: it was started again, or is lost.
+// RankFailure reports a rank that has failed while its job goes on: it was started again, or is
+// lost.
 type RankFailure struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
@@ -1295,8 +1308,7 @@ func (x *PartLost) GetReason() string {
 	return ""
 }
 
-// Context names a context whose descriptors are kept: its image and, where it
-// has one, its socket.
+// Context names a context whose descriptors are kept: its image and, where it has one, its socket.
 type Context struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Channel       uint32                 `protobuf:"varint,1,opt,name=channel" json:"channel,omitempty"`
@@ -1410,14 +1422,16 @@ func (x *Spares) GetLast() bool {
 	return false
 }
 
-// Collective hands in this node's data once all local ranks have arrived.
+// Collective hands in this node's data of a collective once all local ranks have arrived.
+// CollectiveResult answers it.
 type Collective struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          uint32                 `protobuf:"varint,1,opt,name=kind" json:"kind,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
-	Data          []byte                 `protobuf:"bytes,3,opt,name=data" json:"data,omitempty"`
-	PlainBytes    uint64                 `protobuf:"varint,4,opt,name=plain_bytes,json=plainBytes" json:"plain_bytes,omitempty"`    // what the keys and values in data, and those before, take as lines of text
-	PackedBytes   uint64                 `protobuf:"varint,5,opt,name=packed_bytes,json=packedBytes" json:"packed_bytes,omitempty"` // what they take in data
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Kind     uint32                 `protobuf:"varint,1,opt,name=kind" json:"kind,omitempty"`
+	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
+	Data     []byte                 `protobuf:"bytes,3,opt,name=data" json:"data,omitempty"`
+	// what the keys and values in data, and those before, take as lines of text
+	PlainBytes    uint64 `protobuf:"varint,4,opt,name=plain_bytes,json=plainBytes" json:"plain_bytes,omitempty"`
+	PackedBytes   uint64 `protobuf:"varint,5,opt,name=packed_bytes,json=packedBytes" json:"packed_bytes,omitempty"` // what they take in data
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1487,16 +1501,17 @@ func (x *Collective) GetPackedBytes() uint64 {
 	return 0
 }
 
-// Relay is a message between the stewards of two nodes. job_id and node_index
-// are where it goes to or, at its end, where it comes from.
+// Relay is a message between the stewards of two nodes. job_id and node_index are where it goes to
+// or, at its end, where it comes from.
 type Relay struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	NodeIndex     uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`
-	Address       string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"` // of the node's agent
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data" json:"data,omitempty"`
-	Header        *scorev1.MessageHeader `protobuf:"bytes,5,opt,name=header" json:"header,omitempty"`
-	Refused       string                 `protobuf:"bytes,70,opt,name=refused" json:"refused,omitempty"` // with relay_failed: why it is not sent there; empty: there is no such job
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	JobId     uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	NodeIndex uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`
+	Address   string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"` // of the node's agent
+	Data      []byte                 `protobuf:"bytes,4,opt,name=data" json:"data,omitempty"`
+	Header    *scorev1.MessageHeader `protobuf:"bytes,5,opt,name=header" json:"header,omitempty"`
+	// with relay_failed: why it is not sent there; empty: there is no such job
+	Refused       string `protobuf:"bytes,70,opt,name=refused" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1573,12 +1588,14 @@ func (x *Relay) GetRefused() string {
 	return ""
 }
 
+// CollectiveResult ends a collective.
 type CollectiveResult struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          uint32                 `protobuf:"varint,1,opt,name=kind" json:"kind,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
-	Data          [][]byte               `protobuf:"bytes,3,rep,name=data" json:"data,omitempty"`   // by node index
-	Error         string                 `protobuf:"bytes,4,opt,name=error" json:"error,omitempty"` // the reason why it cannot complete; with sequence 0: none can any more
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Kind     uint32                 `protobuf:"varint,1,opt,name=kind" json:"kind,omitempty"`
+	Sequence uint64                 `protobuf:"varint,2,opt,name=sequence" json:"sequence,omitempty"`
+	Data     [][]byte               `protobuf:"bytes,3,rep,name=data" json:"data,omitempty"` // by node index
+	// the reason why it cannot complete; with sequence 0: none can any more
+	Error         string `protobuf:"bytes,4,opt,name=error" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

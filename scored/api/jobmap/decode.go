@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// MaxNodes is how many nodes a cluster can have.
+	// MaxNodes is how many nodes a cluster can have: it bounds plans and maps of jobs.
 	MaxNodes = 4096
 	// MaxRanks is how many ranks a job can have.
 	MaxRanks = 1 << 22

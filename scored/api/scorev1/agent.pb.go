@@ -4,9 +4,11 @@
 // 	protoc        (unknown)
 // source: score/v1/agent.proto
 
-// What agents and servers say to each other.
+// What agents, servers and newcomers say to each other.
 //
-// Which texts are UTF-8 is said in job.proto.
+// XRequest and XResponse belong to the call X. Fields whose names end in _nanos are nanoseconds: an
+// instant is one of the cluster's clock, unless the comment names another. job.proto says which
+// texts are UTF-8. Each receiver bounds the bytes of a message (scored/rpc, nodeagent/peers).
 
 package scorev1
 
@@ -25,6 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Reachability is how an agent finds a node that it watches.
 type Reachability int32
 
 const (
@@ -80,6 +83,7 @@ func (Reachability) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{0}
 }
 
+// NameOp is what a rank wants done with a published name.
 type NameOp int32
 
 const (
@@ -316,8 +320,8 @@ func (x *RenewCertificateResponse) GetCertificate() []byte {
 	return nil
 }
 
-// JoinRequest and JoinResponse are what a newcomer and a server say to each other, each once, behind its
-// length in four bytes, big-endian (see scored/api/identity/join).
+// JoinRequest is a newcomer's one message to a server, and JoinResponse the answer. Each follows
+// its length in four bytes, big-endian; see package join.
 type JoinRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TokenId       string                 `protobuf:"bytes,1,opt,name=token_id,json=tokenId" json:"token_id,omitempty"`
@@ -402,9 +406,10 @@ func (x *JoinRequest) GetSerial() []byte {
 	return nil
 }
 
+// JoinResponse carries either the reason for a refusal, or what the newcomer needs.
 type JoinResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Refused       string                 `protobuf:"bytes,1,opt,name=refused" json:"refused,omitempty"`         // the sentence why; else:
+	Refused       string                 `protobuf:"bytes,1,opt,name=refused" json:"refused,omitempty"`         // a sentence; the newcomer is refused. Otherwise:
 	Authority     []byte                 `protobuf:"bytes,2,opt,name=authority" json:"authority,omitempty"`     // its certificate, DER
 	Certificate   []byte                 `protobuf:"bytes,3,opt,name=certificate" json:"certificate,omitempty"` // DER
 	ClusterKey    string                 `protobuf:"bytes,4,opt,name=cluster_key,json=clusterKey" json:"cluster_key,omitempty"`
@@ -750,6 +755,7 @@ func (x *EnrolResponse) GetVoter() bool {
 	return false
 }
 
+// StdioUp is sent by the server to which a user is attached.
 type StdioUp struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -892,6 +898,7 @@ func (x *StdioOpen) GetAttempt() uint32 {
 	return 0
 }
 
+// StdioDown is sent by the agent of the ranks.
 type StdioDown struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -981,7 +988,8 @@ type StdioDown_Drained struct {
 }
 
 type StdioDown_InputTaken struct {
-	InputTaken uint64 `protobuf:"varint,70,opt,name=input_taken,json=inputTaken,oneof"` // the ranks have the input up to this offset; sent at first, and whenever it grows
+	// the ranks have the input up to this offset; sent at first, and whenever it grows
+	InputTaken uint64 `protobuf:"varint,70,opt,name=input_taken,json=inputTaken,oneof"`
 }
 
 func (*StdioDown_Output) isStdioDown_Message() {}
@@ -1087,11 +1095,12 @@ func (*PaceOutputResponse) Descriptor() ([]byte, []int) {
 }
 
 type FetchStagedRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	User          *Identity              `protobuf:"bytes,1,opt,name=user" json:"user,omitempty"`
-	File          *StagedFile            `protobuf:"bytes,2,opt,name=file" json:"file,omitempty"`
-	From          uint64                 `protobuf:"varint,3,opt,name=from" json:"from,omitempty"`                // the first byte that is wanted
-	JobId         uint64                 `protobuf:"varint,4,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // that the file goes with; the caller's node is one of those that fetch it
+	state protoimpl.MessageState `protogen:"open.v1"`
+	User  *Identity              `protobuf:"bytes,1,opt,name=user" json:"user,omitempty"`
+	File  *StagedFile            `protobuf:"bytes,2,opt,name=file" json:"file,omitempty"`
+	From  uint64                 `protobuf:"varint,3,opt,name=from" json:"from,omitempty"` // the first byte that is wanted
+	// that the file goes with; the caller's node is one of those that fetch it
+	JobId         uint64 `protobuf:"varint,4,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1198,16 +1207,18 @@ func (x *StagedData) GetData() []byte {
 	return nil
 }
 
+// CollectRequest is sent from agent to agent of a job.
 type CollectRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Kind          uint32                 `protobuf:"varint,2,opt,name=kind" json:"kind,omitempty"`
 	Sequence      uint64                 `protobuf:"varint,3,opt,name=sequence" json:"sequence,omitempty"`
 	FromNodeIndex uint32                 `protobuf:"varint,4,opt,name=from_node_index,json=fromNodeIndex" json:"from_node_index,omitempty"`
-	Step          uint32                 `protobuf:"varint,5,opt,name=step" json:"step,omitempty"`           // of the algorithm
-	Data          [][]byte               `protobuf:"bytes,6,rep,name=data" json:"data,omitempty"`            // pieces of nodes
-	Again         bool                   `protobuf:"varint,7,opt,name=again" json:"again,omitempty"`         // nothing else: the sender has restarted, and asks for everything again
-	Algorithm     uint32                 `protobuf:"varint,8,opt,name=algorithm" json:"algorithm,omitempty"` // fence.Algorithm
+	Step          uint32                 `protobuf:"varint,5,opt,name=step" json:"step,omitempty"` // of the algorithm
+	Data          [][]byte               `protobuf:"bytes,6,rep,name=data" json:"data,omitempty"`  // pieces of nodes
+	// nothing else: the sender has restarted, and asks for everything again
+	Again         bool   `protobuf:"varint,7,opt,name=again" json:"again,omitempty"`
+	Algorithm     uint32 `protobuf:"varint,8,opt,name=algorithm" json:"algorithm,omitempty"` // fence.Algorithm
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1336,7 +1347,7 @@ func (*CollectResponse) Descriptor() ([]byte, []int) {
 
 type RelayRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // whose steward is meant
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // the receiver's
 	FromJob       uint64                 `protobuf:"varint,2,opt,name=from_job,json=fromJob" json:"from_job,omitempty"`
 	FromNodeIndex uint32                 `protobuf:"varint,3,opt,name=from_node_index,json=fromNodeIndex" json:"from_node_index,omitempty"` // within that job
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data" json:"data,omitempty"`
@@ -1447,17 +1458,18 @@ func (*RelayResponse) Descriptor() ([]byte, []int) {
 }
 
 // MessageHeader numbers and acknowledges messages between stewards, so that each arrives once even
-// if an agent dies on the way.
+// if an agent dies on the way; see package reliable.
 type MessageHeader struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Stream        uint64                 `protobuf:"varint,1,opt,name=stream" json:"stream,omitempty"`                        // the sender's
-	Number        uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"`                        // of the message in it; 0: only an acknowledgement
-	Least         uint64                 `protobuf:"varint,3,opt,name=least" json:"least,omitempty"`                          // nothing below it will come any more
-	AckStream     uint64                 `protobuf:"varint,4,opt,name=ack_stream,json=ackStream" json:"ack_stream,omitempty"` // the receiver's
-	Ack           uint64                 `protobuf:"varint,5,opt,name=ack" json:"ack,omitempty"`                              // the sender has all of that stream up to it
-	Collective    bool                   `protobuf:"varint,70,opt,name=collective" json:"collective,omitempty"`               // the message is one of an exchange, not the process manager's
-	Port          uint32                 `protobuf:"varint,71,opt,name=port" json:"port,omitempty"`                           // of the sender's datagrams, beside the host of its agent; 0: it has none
-	Received      uint64                 `protobuf:"varint,72,opt,name=received" json:"received,omitempty"`                   // how many datagrams of the receiver have come to the sender
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Stream     uint64                 `protobuf:"varint,1,opt,name=stream" json:"stream,omitempty"`                        // the sender's
+	Number     uint64                 `protobuf:"varint,2,opt,name=number" json:"number,omitempty"`                        // of the message in it; 0: only an acknowledgement
+	Least      uint64                 `protobuf:"varint,3,opt,name=least" json:"least,omitempty"`                          // nothing below it will come any more
+	AckStream  uint64                 `protobuf:"varint,4,opt,name=ack_stream,json=ackStream" json:"ack_stream,omitempty"` // the receiver's
+	Ack        uint64                 `protobuf:"varint,5,opt,name=ack" json:"ack,omitempty"`                              // the sender has all of that stream up to it
+	Collective bool                   `protobuf:"varint,70,opt,name=collective" json:"collective,omitempty"`               // the message is one of an exchange, not the process manager's
+	// of the sender's datagrams, beside the host of its agent; 0: it has none
+	Port          uint32 `protobuf:"varint,71,opt,name=port" json:"port,omitempty"`
+	Received      uint64 `protobuf:"varint,72,opt,name=received" json:"received,omitempty"` // how many datagrams of the receiver have come to the sender
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1548,6 +1560,7 @@ func (x *MessageHeader) GetReceived() uint64 {
 	return 0
 }
 
+// GossipRequest is the failure of a rank or of a node, see package gossip.
 type GossipRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1694,7 +1707,7 @@ func (*GossipResponse) Descriptor() ([]byte, []int) {
 
 type ProbeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"` // who is meant
+	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"` // the node that should answer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1772,6 +1785,7 @@ func (*ProbeResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{27}
 }
 
+// AgentMessage is what an agent sends on its stream to the leader.
 type AgentMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -2126,24 +2140,27 @@ func (*AgentMessage_Places) isAgentMessage_Message() {}
 
 func (*AgentMessage_Suspicion) isAgentMessage_Message() {}
 
+// Hello introduces a node and what it has.
 type Hello struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Cluster         string                 `protobuf:"bytes,1,opt,name=cluster" json:"cluster,omitempty"`
-	Node            string                 `protobuf:"bytes,2,opt,name=node" json:"node,omitempty"`
-	Address         string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"`
-	Version         string                 `protobuf:"bytes,4,opt,name=version" json:"version,omitempty"`
-	Cpus            uint32                 `protobuf:"varint,5,opt,name=cpus" json:"cpus,omitempty"`
-	MemoryBytes     uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
-	Notes           []string               `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
-	SharesCpus      bool                   `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`
-	BootId          string                 `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`                                // changes when the agent restarts
-	Jobs            []uint64               `protobuf:"varint,10,rep,packed,name=jobs" json:"jobs,omitempty"`                                         // that it still holds
-	Channels        uint32                 `protobuf:"varint,11,opt,name=channels" json:"channels,omitempty"`                                        // that may be on the network at once
-	Link            string                 `protobuf:"bytes,12,opt,name=link" json:"link,omitempty"`                                                 // what carries its channels to other nodes: "udp", or "tipc" and a type; empty: udp
-	Bearers         []string               `protobuf:"bytes,13,rep,name=bearers" json:"bearers,omitempty"`                                           // of TIPC
-	FencesByMessage bool                   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // its stewards exchange by themselves what is small
-	ProtocolOldest  uint32                 `protobuf:"varint,71,opt,name=protocol_oldest,json=protocolOldest" json:"protocol_oldest,omitempty"`      // that it understands, see package protocol; 0: it does not say
-	ProtocolNewest  uint32                 `protobuf:"varint,72,opt,name=protocol_newest,json=protocolNewest" json:"protocol_newest,omitempty"`
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Cluster     string                 `protobuf:"bytes,1,opt,name=cluster" json:"cluster,omitempty"`
+	Node        string                 `protobuf:"bytes,2,opt,name=node" json:"node,omitempty"`
+	Address     string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"` // where the agent listens, host:port
+	Version     string                 `protobuf:"bytes,4,opt,name=version" json:"version,omitempty"`
+	Cpus        uint32                 `protobuf:"varint,5,opt,name=cpus" json:"cpus,omitempty"`
+	MemoryBytes uint64                 `protobuf:"varint,6,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"` // that jobs may be promised
+	// what the node lacks, a sentence each
+	Notes      []string `protobuf:"bytes,7,rep,name=notes" json:"notes,omitempty"`
+	SharesCpus bool     `protobuf:"varint,8,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"` // with another node of the same machine
+	BootId     string   `protobuf:"bytes,9,opt,name=boot_id,json=bootId" json:"boot_id,omitempty"`              // changes when the agent restarts
+	Jobs       []uint64 `protobuf:"varint,10,rep,packed,name=jobs" json:"jobs,omitempty"`                       // which the agent still holds
+	Channels   uint32   `protobuf:"varint,11,opt,name=channels" json:"channels,omitempty"`                      // that may be on the network at once
+	// what carries its channels to other nodes: "udp", or "tipc" and a type; empty: udp
+	Link            string   `protobuf:"bytes,12,opt,name=link" json:"link,omitempty"`
+	Bearers         []string `protobuf:"bytes,13,rep,name=bearers" json:"bearers,omitempty"`                                           // of TIPC
+	FencesByMessage bool     `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // its stewards exchange small data without their agents
+	ProtocolOldest  uint32   `protobuf:"varint,71,opt,name=protocol_oldest,json=protocolOldest" json:"protocol_oldest,omitempty"`      // that it understands, see package protocol; 0: unknown
+	ProtocolNewest  uint32   `protobuf:"varint,72,opt,name=protocol_newest,json=protocolNewest" json:"protocol_newest,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -2290,17 +2307,20 @@ func (x *Hello) GetProtocolNewest() uint32 {
 	return 0
 }
 
+// Ping is a heartbeat, which Pong answers.
 type Ping struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Sequence       uint64                 `protobuf:"varint,1,opt,name=sequence" json:"sequence,omitempty"`
-	AgentNanos     int64                  `protobuf:"varint,2,opt,name=agent_nanos,json=agentNanos" json:"agent_nanos,omitempty"`    // the agent's monotonic clock
-	OffsetNanos    int64                  `protobuf:"varint,3,opt,name=offset_nanos,json=offsetNanos" json:"offset_nanos,omitempty"` // its present estimate
-	ErrorNanos     int64                  `protobuf:"varint,4,opt,name=error_nanos,json=errorNanos" json:"error_nanos,omitempty"`
-	RoundTripNanos int64                  `protobuf:"varint,5,opt,name=round_trip_nanos,json=roundTripNanos" json:"round_trip_nanos,omitempty"`
-	WallNanos      int64                  `protobuf:"varint,60,opt,name=wall_nanos,json=wallNanos" json:"wall_nanos,omitempty"` // the system's clock of the node, at agent_nanos
-	Troubles       []string               `protobuf:"bytes,61,rep,name=troubles" json:"troubles,omitempty"`                     // what is amiss on the node now, a sentence each
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Sequence   uint64                 `protobuf:"varint,1,opt,name=sequence" json:"sequence,omitempty"`
+	AgentNanos int64                  `protobuf:"varint,2,opt,name=agent_nanos,json=agentNanos" json:"agent_nanos,omitempty"` // the agent's monotonic clock
+	// the agent's present estimate of the cluster's clock, relative to its own
+	OffsetNanos    int64 `protobuf:"varint,3,opt,name=offset_nanos,json=offsetNanos" json:"offset_nanos,omitempty"`
+	ErrorNanos     int64 `protobuf:"varint,4,opt,name=error_nanos,json=errorNanos" json:"error_nanos,omitempty"`
+	RoundTripNanos int64 `protobuf:"varint,5,opt,name=round_trip_nanos,json=roundTripNanos" json:"round_trip_nanos,omitempty"`
+	WallNanos      int64 `protobuf:"varint,60,opt,name=wall_nanos,json=wallNanos" json:"wall_nanos,omitempty"` // the system's clock of the node, at agent_nanos
+	// what is amiss on the node now, a sentence each
+	Troubles      []string `protobuf:"bytes,61,rep,name=troubles" json:"troubles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ping) Reset() {
@@ -2382,6 +2402,7 @@ func (x *Ping) GetTroubles() []string {
 	return nil
 }
 
+// Prepared answers Prepare.
 type Prepared struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2458,6 +2479,7 @@ func (x *Prepared) GetStart() *NodeStart {
 	return nil
 }
 
+// Launched reports that the node's ranks of a job have started.
 type Launched struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2526,6 +2548,7 @@ func (x *Launched) GetStart() *NodeStart {
 	return nil
 }
 
+// RankExited reports the end of a rank.
 type RankExited struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	JobId          uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2533,11 +2556,11 @@ type RankExited struct {
 	ExitCode       int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"` // when signal is 0
 	Signal         int32                  `protobuf:"varint,4,opt,name=signal" json:"signal,omitempty"`
 	CoreDumped     bool                   `protobuf:"varint,5,opt,name=core_dumped,json=coreDumped" json:"core_dumped,omitempty"`
-	BeforeFinalize bool                   `protobuf:"varint,6,opt,name=before_finalize,json=beforeFinalize" json:"before_finalize,omitempty"` // had made contact and not finalized
+	BeforeFinalize bool                   `protobuf:"varint,6,opt,name=before_finalize,json=beforeFinalize" json:"before_finalize,omitempty"` // it had made contact and not finalized
 	AtNanos        int64                  `protobuf:"varint,7,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"`
 	CpuNanos       int64                  `protobuf:"varint,8,opt,name=cpu_nanos,json=cpuNanos" json:"cpu_nanos,omitempty"`
 	MaxRssBytes    uint64                 `protobuf:"varint,9,opt,name=max_rss_bytes,json=maxRssBytes" json:"max_rss_bytes,omitempty"`
-	ByUs           bool                   `protobuf:"varint,10,opt,name=by_us,json=byUs" json:"by_us,omitempty"` // killed on the system's order
+	ByUs           bool                   `protobuf:"varint,10,opt,name=by_us,json=byUs" json:"by_us,omitempty"` // killed by order of the cluster
 	OutOfMemory    bool                   `protobuf:"varint,11,opt,name=out_of_memory,json=outOfMemory" json:"out_of_memory,omitempty"`
 	Survived       bool                   `protobuf:"varint,65,opt,name=survived" json:"survived,omitempty"` // a failure, after which the job goes on
 	unknownFields  protoimpl.UnknownFields
@@ -2658,6 +2681,7 @@ func (x *RankExited) GetSurvived() bool {
 	return false
 }
 
+// RanksExited means the same as its RankExited messages sent one by one in this order.
 type RanksExited struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Exits         []*RankExited          `protobuf:"bytes,1,rep,name=exits" json:"exits,omitempty"`
@@ -2702,6 +2726,7 @@ func (x *RanksExited) GetExits() []*RankExited {
 	return nil
 }
 
+// NodeDone reports that no process of a job is left on the node.
 type NodeDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2762,15 +2787,17 @@ func (x *NodeDone) GetStart() *NodeStart {
 	return nil
 }
 
+// Abort asks the leader to end a job: a rank or the node wants it.
 type Abort struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Rank          int32                  `protobuf:"varint,2,opt,name=rank" json:"rank,omitempty"`
-	ExitCode      int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"`
-	Message       string                 `protobuf:"bytes,4,opt,name=message" json:"message,omitempty"`
-	Lapsed        bool                   `protobuf:"varint,60,opt,name=lapsed" json:"lapsed,omitempty"`                    // the lease of its ranks: no leader was reached
-	PartLost      string                 `protobuf:"bytes,83,opt,name=part_lost,json=partLost" json:"part_lost,omitempty"` // how the node has lost its part, which it ends: the job may restart; empty: it has not
-	AtNanos       int64                  `protobuf:"varint,5,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"`    // cluster time at which the rank said so; 0: no rank did
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	JobId    uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Rank     int32                  `protobuf:"varint,2,opt,name=rank" json:"rank,omitempty"`
+	ExitCode int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"`
+	Message  string                 `protobuf:"bytes,4,opt,name=message" json:"message,omitempty"`
+	Lapsed   bool                   `protobuf:"varint,60,opt,name=lapsed" json:"lapsed,omitempty"` // the lease of the ranks has lapsed: no leader was reached
+	// why the node has lost its part, so that the job may restart; empty: it has not
+	PartLost      string `protobuf:"bytes,83,opt,name=part_lost,json=partLost" json:"part_lost,omitempty"`
+	AtNanos       int64  `protobuf:"varint,5,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"` // when the rank asked for it; 0: no rank did
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2854,6 +2881,7 @@ func (x *Abort) GetAtNanos() int64 {
 	return 0
 }
 
+// TimeUp reports that a job has used its time limit on the node.
 type TimeUp struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2898,6 +2926,7 @@ func (x *TimeUp) GetJobId() uint64 {
 	return 0
 }
 
+// TimeNear reports that it is time for the warn_signal of a job.
 type TimeNear struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2942,11 +2971,12 @@ func (x *TimeNear) GetJobId() uint64 {
 	return 0
 }
 
+// JobNote is a sentence for the user, shown once.
 type JobNote struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Text          string                 `protobuf:"bytes,2,opt,name=text" json:"text,omitempty"`
-	OutputLost    bool                   `protobuf:"varint,3,opt,name=output_lost,json=outputLost" json:"output_lost,omitempty"` // it says that output which a node stores or passes on is lost
+	OutputLost    bool                   `protobuf:"varint,3,opt,name=output_lost,json=outputLost" json:"output_lost,omitempty"` // output that the node stores or forwards is lost
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3002,6 +3032,7 @@ func (x *JobNote) GetOutputLost() bool {
 	return false
 }
 
+// RankStatesReply answers AskRankStates.
 type RankStatesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
@@ -3078,6 +3109,7 @@ func (x *RankStatesReply) GetStart() *NodeStart {
 	return nil
 }
 
+// ChannelsReply answers AskChannels.
 type ChannelsReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
@@ -3130,7 +3162,8 @@ func (x *ChannelsReply) GetChannels() []*ChannelState {
 	return nil
 }
 
-// Suspicion is an agent's finding about a node that it watches. It is sent when it changes.
+// Suspicion is what an agent has found out about a node that it watches. It is sent when that
+// changes.
 type Suspicion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -3228,23 +3261,25 @@ func (x *Watch) GetNeighbours() []*Watch_Neighbour {
 	return nil
 }
 
-// Cut says of a job's part on a node whether all its ranks sleep, and what its channels had done by then.
-// It is sent unasked when that begins and when it ends, and in answer to AskCut.
+// Cut reports whether all ranks of a job's part on the node sleep, and what its channels had done
+// by then. It is sent when that begins, when it ends, and in answer to AskCut.
 type Cut struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Asleep        bool                   `protobuf:"varint,2,opt,name=asleep" json:"asleep,omitempty"` // all ranks here sleep until a message comes, and none of theirs is on its way
-	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch" json:"epoch,omitempty"`   // another one when anything has happened in between
-	Sent          uint64                 `protobuf:"varint,4,opt,name=sent" json:"sent,omitempty"`     // messages, of all channels here
-	Received      uint64                 `protobuf:"varint,5,opt,name=received" json:"received,omitempty"`
-	Refused       uint64                 `protobuf:"varint,6,opt,name=refused" json:"refused,omitempty"`  // sends that found no space
-	Ranks         uint32                 `protobuf:"varint,7,opt,name=ranks" json:"ranks,omitempty"`      // that have not ended
-	Waiting       uint32                 `protobuf:"varint,8,opt,name=waiting" json:"waiting,omitempty"`  // of these, those that sleep
-	Pending       uint32                 `protobuf:"varint,9,opt,name=pending" json:"pending,omitempty"`  // channels with messages or answers on their way
-	Request       uint64                 `protobuf:"varint,10,opt,name=request" json:"request,omitempty"` // of AskCut; 0: unasked
-	Examined      bool                   `protobuf:"varint,11,opt,name=examined" json:"examined,omitempty"`
-	WakeSource    string                 `protobuf:"bytes,12,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"` // when examined: what outside the job could wake it; empty: nothing
-	Waits         []*RankWait            `protobuf:"bytes,13,rep,name=waits" json:"waits,omitempty"`                             // when examined
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	// all ranks here sleep until a message comes, and none of theirs is on its way
+	Asleep   bool   `protobuf:"varint,2,opt,name=asleep" json:"asleep,omitempty"`
+	Epoch    uint64 `protobuf:"varint,3,opt,name=epoch" json:"epoch,omitempty"` // another one when anything has happened in between
+	Sent     uint64 `protobuf:"varint,4,opt,name=sent" json:"sent,omitempty"`   // messages, of all channels here
+	Received uint64 `protobuf:"varint,5,opt,name=received" json:"received,omitempty"`
+	Refused  uint64 `protobuf:"varint,6,opt,name=refused" json:"refused,omitempty"`  // sends that found no space
+	Ranks    uint32 `protobuf:"varint,7,opt,name=ranks" json:"ranks,omitempty"`      // that have not ended
+	Waiting  uint32 `protobuf:"varint,8,opt,name=waiting" json:"waiting,omitempty"`  // of these, those that sleep
+	Pending  uint32 `protobuf:"varint,9,opt,name=pending" json:"pending,omitempty"`  // channels with messages or answers on their way
+	Request  uint64 `protobuf:"varint,10,opt,name=request" json:"request,omitempty"` // of AskCut; 0: unasked
+	Examined bool   `protobuf:"varint,11,opt,name=examined" json:"examined,omitempty"`
+	// when examined: what outside the job could wake it; empty: nothing
+	WakeSource    string      `protobuf:"bytes,12,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"`
+	Waits         []*RankWait `protobuf:"bytes,13,rep,name=waits" json:"waits,omitempty"` // when examined
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3370,6 +3405,7 @@ func (x *Cut) GetWaits() []*RankWait {
 	return nil
 }
 
+// NameRequest is a request of a rank about the names of services. NameReply answers it.
 type NameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -3462,11 +3498,11 @@ func (x *NameRequest) GetOnce() bool {
 	return false
 }
 
-// PlacesRequest asks where the ranks of another job of the same user are; the
-// answer comes once it has its places.
+// PlacesRequest asks where the ranks of another job of the same user are. PlacesReply answers it
+// when that job has its places.
 type PlacesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // who asks
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // the asking rank's job
 	Request       uint64                 `protobuf:"varint,2,opt,name=request" json:"request,omitempty"`          // echoed in the reply, unique per node
 	OfJob         uint64                 `protobuf:"varint,3,opt,name=of_job,json=ofJob" json:"of_job,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3524,6 +3560,7 @@ func (x *PlacesRequest) GetOfJob() uint64 {
 	return 0
 }
 
+// SpawnRequest asks for a job of programs that a rank spawns. SpawnReply answers it.
 type SpawnRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -3592,15 +3629,17 @@ func (x *SpawnRequest) GetPreput() map[string]string {
 	return nil
 }
 
+// SpawnApp is one of the programs of a spawn.
 type SpawnApp struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Program       string                 `protobuf:"bytes,1,opt,name=program" json:"program,omitempty"`
-	Args          []string               `protobuf:"bytes,2,rep,name=args" json:"args,omitempty"`
-	Tasks         uint32                 `protobuf:"varint,3,opt,name=tasks" json:"tasks,omitempty"`
-	WorkDir       string                 `protobuf:"bytes,4,opt,name=work_dir,json=workDir" json:"work_dir,omitempty"`
-	Env           []string               `protobuf:"bytes,5,rep,name=env" json:"env,omitempty"`
-	Path          string                 `protobuf:"bytes,6,opt,name=path" json:"path,omitempty"` // directories, as in PATH, where the program is looked for first
-	Hosts         []string               `protobuf:"bytes,7,rep,name=hosts" json:"hosts,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Program string                 `protobuf:"bytes,1,opt,name=program" json:"program,omitempty"`
+	Args    []string               `protobuf:"bytes,2,rep,name=args" json:"args,omitempty"`
+	Tasks   uint32                 `protobuf:"varint,3,opt,name=tasks" json:"tasks,omitempty"`
+	WorkDir string                 `protobuf:"bytes,4,opt,name=work_dir,json=workDir" json:"work_dir,omitempty"`
+	Env     []string               `protobuf:"bytes,5,rep,name=env" json:"env,omitempty"`
+	// directories, as in PATH, where the program is looked for first
+	Path          string   `protobuf:"bytes,6,opt,name=path" json:"path,omitempty"`
+	Hosts         []string `protobuf:"bytes,7,rep,name=hosts" json:"hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3684,7 +3723,7 @@ func (x *SpawnApp) GetHosts() []string {
 	return nil
 }
 
-// SwitchReport carries what was measured since the last report.
+// SwitchReport carries what the switching thread has measured since the last report.
 type SwitchReport struct {
 	state            protoimpl.MessageState   `protogen:"open.v1"`
 	Steps            []*SwitchReport_Steps    `protobuf:"bytes,1,rep,name=steps" json:"steps,omitempty"`
@@ -3761,6 +3800,7 @@ func (x *SwitchReport) GetLateFreezes() uint64 {
 	return 0
 }
 
+// ServerMessage is what the leader sends on the stream of an agent.
 type ServerMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -4062,7 +4102,7 @@ type ServerMessage_AskRankStates struct {
 }
 
 type ServerMessage_Refused struct {
-	Refused string `protobuf:"bytes,11,opt,name=refused,oneof"` // the sentence why; the stream ends
+	Refused string `protobuf:"bytes,11,opt,name=refused,oneof"` // a sentence; the stream ends
 }
 
 type ServerMessage_AskChannels struct {
@@ -4102,7 +4142,7 @@ type ServerMessage_Redirect struct {
 }
 
 type ServerMessage_Servers struct {
-	Servers *Servers `protobuf:"bytes,41,opt,name=servers,oneof"` // when others than Welcome said
+	Servers *Servers `protobuf:"bytes,41,opt,name=servers,oneof"` // when they are no longer those of Welcome
 }
 
 func (*ServerMessage_Welcome) isServerMessage_Message() {}
@@ -4147,7 +4187,7 @@ func (*ServerMessage_Redirect) isServerMessage_Message() {}
 
 func (*ServerMessage_Servers) isServerMessage_Message() {}
 
-// Redirect says that another server leads.
+// Redirect names the server that leads.
 type Redirect struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       string                 `protobuf:"bytes,1,opt,name=address" json:"address,omitempty"` // host:port
@@ -4237,7 +4277,8 @@ func (x *Servers) GetAddresses() []string {
 	return nil
 }
 
-// PartGone tells a node of a job that another node of the job is lost, and that the job goes on without it.
+// PartGone reports to a node of a job that another of its nodes is lost, and that the job goes on
+// without it.
 type PartGone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -4298,7 +4339,8 @@ func (x *PartGone) GetReason() string {
 	return ""
 }
 
-// ChildEnded tells a node of a job that a job which it spawned has left, while the job goes on. It may be sent twice.
+// ChildEnded reports to a node of a job that a job which it has spawned ended by itself. It may be
+// sent twice.
 type ChildEnded struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -4359,7 +4401,7 @@ func (x *ChildEnded) GetExitCode() int32 {
 	return 0
 }
 
-// Revoked is the whole list of certificates that are no longer taken, by serial number.
+// Revoked is the whole list of revoked certificates.
 type Revoked struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serials       [][]byte               `protobuf:"bytes,1,rep,name=serials" json:"serials,omitempty"`
@@ -4404,12 +4446,13 @@ func (x *Revoked) GetSerials() [][]byte {
 	return nil
 }
 
+// Welcome accepts a node.
 type Welcome struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Term          uint64                 `protobuf:"varint,1,opt,name=term" json:"term,omitempty"`
 	Cluster       string                 `protobuf:"bytes,2,opt,name=cluster" json:"cluster,omitempty"`
 	Version       string                 `protobuf:"bytes,3,opt,name=version" json:"version,omitempty"`
-	KeepJobs      []uint64               `protobuf:"varint,4,rep,packed,name=keep_jobs,json=keepJobs" json:"keep_jobs,omitempty"` // what else the agent holds it must end
+	KeepJobs      []uint64               `protobuf:"varint,4,rep,packed,name=keep_jobs,json=keepJobs" json:"keep_jobs,omitempty"` // the agent ends all others that it holds
 	Servers       *Servers               `protobuf:"bytes,5,opt,name=servers" json:"servers,omitempty"`
 	Protocol      uint32                 `protobuf:"varint,70,opt,name=protocol" json:"protocol,omitempty"` // the newest that both understand
 	unknownFields protoimpl.UnknownFields
@@ -4488,6 +4531,7 @@ func (x *Welcome) GetProtocol() uint32 {
 	return 0
 }
 
+// Pong answers Ping.
 type Pong struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence" json:"sequence,omitempty"`
@@ -4588,15 +4632,16 @@ func (x *Pong) GetAfterNanos() int64 {
 	return 0
 }
 
-// Stage has a node fetch the files of a job that waits, and keep them until Forget.
+// Stage makes a node fetch the files of a waiting job, and keep them until Forget.
 type Stage struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	User          *Identity              `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
-	Files         []*StagedFile          `protobuf:"bytes,3,rep,name=files" json:"files,omitempty"`
-	Addresses     []string               `protobuf:"bytes,4,rep,name=addresses" json:"addresses,omitempty"` // of the agents that fetch them, a tree; the first has them
-	Index         uint32                 `protobuf:"varint,5,opt,name=index" json:"index,omitempty"`        // which of them is meant
-	Nodes         []string               `protobuf:"bytes,6,rep,name=nodes" json:"nodes,omitempty"`         // that may fetch the files: those at the addresses, in that order, then the job's
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	JobId     uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	User      *Identity              `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
+	Files     []*StagedFile          `protobuf:"bytes,3,rep,name=files" json:"files,omitempty"`
+	Addresses []string               `protobuf:"bytes,4,rep,name=addresses" json:"addresses,omitempty"` // of the agents that fetch them, a tree; the first has them
+	Index     uint32                 `protobuf:"varint,5,opt,name=index" json:"index,omitempty"`        // the receiver's, in addresses
+	// that may fetch the files: those at the addresses, in that order, then the job's
+	Nodes         []string `protobuf:"bytes,6,rep,name=nodes" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4673,33 +4718,40 @@ func (x *Stage) GetNodes() []string {
 	return nil
 }
 
-// Prepare asks a node to make a job's part ready; nothing of it may run yet.
+// Prepare makes a node prepare its part of a job. Nothing of the job may run before a plan has it.
 type Prepare struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	JobId            uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Spec             *JobSpec               `protobuf:"bytes,2,opt,name=spec" json:"spec,omitempty"`
 	User             *Identity              `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`
 	Places           []*NodePlace           `protobuf:"bytes,4,rep,name=places" json:"places,omitempty"`                                                // of all its nodes
-	NodeIndex        uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`                        // which of them is meant
+	NodeIndex        uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`                        // the receiver's, in places
 	MemoryLimitBytes uint64                 `protobuf:"varint,6,opt,name=memory_limit_bytes,json=memoryLimitBytes" json:"memory_limit_bytes,omitempty"` // 0: none
 	ParentJob        uint64                 `protobuf:"varint,7,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"`
 	Preput           map[string]string      `protobuf:"bytes,8,rep,name=preput" json:"preput,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	UniverseSize     uint32                 `protobuf:"varint,9,opt,name=universe_size,json=universeSize" json:"universe_size,omitempty"`
 	Map              []byte                 `protobuf:"bytes,50,opt,name=map" json:"map,omitempty"` // instead of places, in the encoding of package jobmap
-	// stage_seed is the address of the agent that has the job's files. The agents that fetch them are a tree: it
-	// comes first, then the job's other nodes in the order of their places.
-	StageSeed        string `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`
-	Attempt          uint32 `protobuf:"varint,60,opt,name=attempt" json:"attempt,omitempty"`                                          // how often the job was given places, this time included
-	Restarts         uint32 `protobuf:"varint,61,opt,name=restarts" json:"restarts,omitempty"`                                        // how often it restarted after its ranks may have run
-	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause" json:"restarted_because,omitempty"` // a sentence; empty: it is not known any more
-	// How long the ranks go on without a leader: so long after a heartbeat was sent that was answered. 0: for ever.
-	LeaseNanos      int64  `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos" json:"lease_nanos,omitempty"`
-	Key             []byte `protobuf:"bytes,100,opt,name=key" json:"key,omitempty"`                                                  // of this job, from which its nodes derive those of its datagrams; empty: from the cluster's
-	MaxProcesses    uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`            // processes and threads that the ranks and what they start may be at once; 0: no limit
-	FencesByMessage bool   `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"` // the job's stewards exchange by themselves what is small; the agents of all its nodes can have them do it
-	LinksDiffer     string `protobuf:"bytes,81,opt,name=links_differ,json=linksDiffer" json:"links_differ,omitempty"`                // a sentence: channels of these nodes have different links; empty: they have the same
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// stage_seed is the address of the agent that has the job's files. The agents that fetch them are
+	// a tree: it comes first, then the job's other nodes in the order of their places.
+	StageSeed string `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`
+	Attempt   uint32 `protobuf:"varint,60,opt,name=attempt" json:"attempt,omitempty"`   // how often the job was given places, this time included
+	Restarts  uint32 `protobuf:"varint,61,opt,name=restarts" json:"restarts,omitempty"` // how often it restarted after its ranks may have run
+	// a sentence; empty: it is not known any more
+	RestartedBecause string `protobuf:"bytes,62,opt,name=restarted_because,json=restartedBecause" json:"restarted_because,omitempty"`
+	// How long the ranks go on without a leader: so long after a heartbeat was sent that was
+	// answered. 0: for ever.
+	LeaseNanos int64 `protobuf:"varint,63,opt,name=lease_nanos,json=leaseNanos" json:"lease_nanos,omitempty"`
+	// the job's, from which its nodes derive the keys of datagrams; empty: they derive them from the
+	// cluster's
+	Key []byte `protobuf:"bytes,100,opt,name=key" json:"key,omitempty"`
+	// processes and threads that the ranks and what they start may be at once; 0: no limit
+	MaxProcesses uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`
+	// the job's stewards exchange small data without their agents, since all its nodes can
+	FencesByMessage bool `protobuf:"varint,70,opt,name=fences_by_message,json=fencesByMessage" json:"fences_by_message,omitempty"`
+	// a sentence: channels of these nodes have different links; empty: they have the same
+	LinksDiffer   string `protobuf:"bytes,81,opt,name=links_differ,json=linksDiffer" json:"links_differ,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Prepare) Reset() {
@@ -4865,7 +4917,7 @@ func (x *Prepare) GetLinksDiffer() string {
 	return ""
 }
 
-// Plan is the rotation plan as one node needs it.
+// Plan is the rotation plan, as far as one node needs it.
 type Plan struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Term        uint64                 `protobuf:"varint,1,opt,name=term" json:"term,omitempty"`
@@ -4943,6 +4995,7 @@ func (x *Plan) GetAsleep() []uint64 {
 	return nil
 }
 
+// Kill ends a job on the node.
 type Kill struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -4995,6 +5048,7 @@ func (x *Kill) GetReason() string {
 	return ""
 }
 
+// SignalRanks sends a signal to the ranks of a job.
 type SignalRanks struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5055,6 +5109,7 @@ func (x *SignalRanks) GetEndsJob() bool {
 	return false
 }
 
+// Forget reports that the end of a job is committed: the node may forget it.
 type Forget struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5099,6 +5154,7 @@ func (x *Forget) GetJobId() uint64 {
 	return 0
 }
 
+// NameReply answers NameRequest.
 type NameReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5167,6 +5223,7 @@ func (x *NameReply) GetPort() string {
 	return ""
 }
 
+// PlacesReply answers PlacesRequest.
 type PlacesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5243,6 +5300,7 @@ func (x *PlacesReply) GetMap() []byte {
 	return nil
 }
 
+// SpawnReply answers SpawnRequest.
 type SpawnReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5311,6 +5369,7 @@ func (x *SpawnReply) GetError() string {
 	return ""
 }
 
+// AskRankStates asks for the states of the ranks of a job on the node.
 type AskRankStates struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
@@ -5363,6 +5422,7 @@ func (x *AskRankStates) GetJobId() uint64 {
 	return 0
 }
 
+// AskChannels asks for the states of the channels of jobs on the node.
 type AskChannels struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
@@ -5431,7 +5491,7 @@ func (x *AskChannels) GetRank() uint32 {
 	return 0
 }
 
-// AskCut asks for a job's cut as it is now.
+// AskCut asks for the present Cut of a job.
 type AskCut struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
@@ -5544,6 +5604,7 @@ func (x *Watch_Neighbour) GetAddress() string {
 	return ""
 }
 
+// Steps are the durations of the steps of switches, of one job or of the whole node.
 type SwitchReport_Steps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // 0: the node's whole
@@ -5604,6 +5665,7 @@ func (x *SwitchReport_Steps) GetFlushes() *Flushes {
 	return nil
 }
 
+// Boundary is one switch at a boundary of the plan.
 type SwitchReport_Boundary struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	PlanVersion   uint64                 `protobuf:"varint,1,opt,name=plan_version,json=planVersion" json:"plan_version,omitempty"`
@@ -5696,6 +5758,7 @@ func (x *SwitchReport_Boundary) GetJobsOut() []uint64 {
 	return nil
 }
 
+// JobUsage is what a job has used on the node so far.
 type SwitchReport_JobUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -5748,6 +5811,7 @@ func (x *SwitchReport_JobUsage) GetUsage() *Usage {
 	return nil
 }
 
+// Row is the slice of one row of the gang matrix.
 type Plan_Row struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index" json:"index,omitempty"`

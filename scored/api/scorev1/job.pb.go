@@ -4,13 +4,14 @@
 // 	protoc        (unknown)
 // source: score/v1/job.proto
 
-// Jobs as every part of the system sees them: what was asked, where it runs,
-// how it ended. All times are nanoseconds; instants count from the Unix epoch
-// on the cluster's clock.
+// Jobs as every part of the system sees them: what was asked for, where it runs, how it ended.
+// Fields whose names end in _nanos are nanoseconds; instants count from the Unix epoch on the
+// cluster's clock.
 //
-// Texts of programs (arguments, environment, paths) and sentences that may hold such texts are bytes: they
-// need not be UTF-8, and who shows them writes escapes (package quote). All other texts, such as names of
-// jobs, users and nodes, are UTF-8: a message in which one is not is refused by who reads it.
+// Texts of programs (arguments, environment, paths), and sentences that may hold such texts, are
+// bytes: they need not be UTF-8, and whoever shows them escapes them (package quote). All other
+// texts, such as names of jobs, users and nodes, are UTF-8: the reader refuses a message in which
+// one is not.
 
 package scorev1
 
@@ -29,6 +30,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// JobState is the state of a whole job.
 type JobState int32
 
 const (
@@ -92,6 +94,7 @@ func (JobState) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{0}
 }
 
+// StdinMode is which ranks read the input of a job.
 type StdinMode int32
 
 const (
@@ -144,6 +147,7 @@ func (StdinMode) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{1}
 }
 
+// MpiMode is the interface by which ranks find each other.
 type MpiMode int32
 
 const (
@@ -196,7 +200,7 @@ func (MpiMode) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
 }
 
-// ExchangeMode is the way in which the data of a fence travel between nodes; an empty fence uses the tree.
+// ExchangeMode is how the data of a fence travel between nodes. An empty fence uses the tree.
 type ExchangeMode int32
 
 const (
@@ -249,6 +253,7 @@ func (ExchangeMode) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
 }
 
+// Distribution is how ranks are dealt to nodes: in blocks, or one to each in turn.
 type Distribution int32
 
 const (
@@ -298,6 +303,7 @@ func (Distribution) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
+// StagedKind is what a rank does with a staged file.
 type StagedKind int32
 
 const (
@@ -350,6 +356,7 @@ func (StagedKind) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
+// EndReason is why a job has ended.
 type EndReason int32
 
 const (
@@ -362,8 +369,9 @@ const (
 	EndReason_END_REASON_MEMORY_LIMIT EndReason = 6
 	EndReason_END_REASON_CANNOT_START EndReason = 7 // not found, not executable, no such directory
 	EndReason_END_REASON_NODE_LOST    EndReason = 8
-	EndReason_END_REASON_CLUSTER      EndReason = 9  // a fault of ours
-	EndReason_END_REASON_DEADLOCK     EndReason = 20 // all ranks waited for each other, and kill_on_deadlock was asked for
+	EndReason_END_REASON_CLUSTER      EndReason = 9 // a fault of the cluster
+	// all ranks waited for each other, and kill_on_deadlock was asked for
+	EndReason_END_REASON_DEADLOCK EndReason = 20
 )
 
 // Enum value maps for EndReason.
@@ -423,7 +431,7 @@ func (EndReason) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
-// One resource limit (setrlimit) of the submitter, kept for the ranks.
+// ResourceLimit is a resource limit (setrlimit) of the submitter, which the ranks get.
 type ResourceLimit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Resource      uint32                 `protobuf:"varint,1,opt,name=resource" json:"resource,omitempty"` // RLIMIT_* number of Linux
@@ -486,12 +494,14 @@ func (x *ResourceLimit) GetHard() uint64 {
 
 // Command is one of several programs that a job consists of.
 type Command struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Tasks         uint32                 `protobuf:"varint,1,opt,name=tasks" json:"tasks,omitempty"`                            // the ranks that run it, after those of the command before it
-	Argv          []string               `protobuf:"bytes,2,rep,name=argv" json:"argv,omitempty"`                               // argv[0] is the program
-	Env           []string               `protobuf:"bytes,3,rep,name=env" json:"env,omitempty"`                                 // KEY=VALUE, in place of or besides the job's
-	WorkDir       string                 `protobuf:"bytes,4,opt,name=work_dir,json=workDir" json:"work_dir,omitempty"`          // empty: the job's
-	SearchPath    string                 `protobuf:"bytes,5,opt,name=search_path,json=searchPath" json:"search_path,omitempty"` // directories, as in PATH, where the program is looked for first
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Tasks uint32                 `protobuf:"varint,1,opt,name=tasks" json:"tasks,omitempty"` // the ranks that run it, after those of the command before it
+	Argv  []string               `protobuf:"bytes,2,rep,name=argv" json:"argv,omitempty"`    // argv[0] is the program
+	// KEY=VALUE, in place of or besides the job's
+	Env     []string `protobuf:"bytes,3,rep,name=env" json:"env,omitempty"`
+	WorkDir string   `protobuf:"bytes,4,opt,name=work_dir,json=workDir" json:"work_dir,omitempty"` // empty: the job's
+	// directories, as in PATH, where the program is looked for first
+	SearchPath    string `protobuf:"bytes,5,opt,name=search_path,json=searchPath" json:"search_path,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,24 +598,29 @@ type JobSpec struct {
 	KillOnDeadlock     bool                   `protobuf:"varint,40,opt,name=kill_on_deadlock,json=killOnDeadlock" json:"kill_on_deadlock,omitempty"` // end the job when nothing can wake it any more
 	KillOnBadExit      bool                   `protobuf:"varint,18,opt,name=kill_on_bad_exit,json=killOnBadExit" json:"kill_on_bad_exit,omitempty"`  // any rank's non-zero exit ends the gang
 	Detached           bool                   `protobuf:"varint,19,opt,name=detached" json:"detached,omitempty"`                                     // output goes to the files below, on the nodes
-	StdoutPattern      string                 `protobuf:"bytes,20,opt,name=stdout_pattern,json=stdoutPattern" json:"stdout_pattern,omitempty"`       // %t rank, %N node, %j job, %% percent
-	StderrPattern      string                 `protobuf:"bytes,21,opt,name=stderr_pattern,json=stderrPattern" json:"stderr_pattern,omitempty"`       // empty: with stdout
-	StdinPattern       string                 `protobuf:"bytes,22,opt,name=stdin_pattern,json=stdinPattern" json:"stdin_pattern,omitempty"`
-	Label              bool                   `protobuf:"varint,23,opt,name=label" json:"label,omitempty"`                      // detached output only: prefix lines with the rank
-	NodeList           []string               `protobuf:"bytes,24,rep,name=node_list,json=nodeList" json:"node_list,omitempty"` // nodes that must take part
-	Appnum             uint32                 `protobuf:"varint,25,opt,name=appnum" json:"appnum,omitempty"`
-	ChannelsPerTask    uint32                 `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
-	Requeue            bool                   `protobuf:"varint,60,opt,name=requeue" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
-	Recover            bool                   `protobuf:"varint,65,opt,name=recover" json:"recover,omitempty"`                                          // go on when ranks, or a node with its ranks, are lost
-	Respawn            uint32                 `protobuf:"varint,66,opt,name=respawn" json:"respawn,omitempty"`                                          // how often each rank that fails is restarted
-	Commands           []*Command             `protobuf:"bytes,45,rep,name=commands" json:"commands,omitempty"`                                         // of a spawn of several programs, in the place of argv; tasks is their sum
-	Staged             []*StagedFile          `protobuf:"bytes,50,rep,name=staged" json:"staged,omitempty"`                                             // files that were sent along; without them the nodes have their own
-	StageSeed          string                 `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`                      // the node that was given them first
-	AnyDirectory       bool                   `protobuf:"varint,52,opt,name=any_directory,json=anyDirectory" json:"any_directory,omitempty"`            // a node that lacks work_dir uses the job's own directory
-	Terminal           *Terminal              `protobuf:"bytes,70,opt,name=terminal" json:"terminal,omitempty"`                                         // rank 0 has a pseudoterminal for its standard streams; unset: none has
-	SearchPath         string                 `protobuf:"bytes,71,opt,name=search_path,json=searchPath" json:"search_path,omitempty"`                   // of a spawn: directories, as in PATH, where its program is looked for first
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// %t rank, %N node, %j job, %% percent
+	StdoutPattern   string   `protobuf:"bytes,20,opt,name=stdout_pattern,json=stdoutPattern" json:"stdout_pattern,omitempty"`
+	StderrPattern   string   `protobuf:"bytes,21,opt,name=stderr_pattern,json=stderrPattern" json:"stderr_pattern,omitempty"` // empty: with stdout
+	StdinPattern    string   `protobuf:"bytes,22,opt,name=stdin_pattern,json=stdinPattern" json:"stdin_pattern,omitempty"`
+	Label           bool     `protobuf:"varint,23,opt,name=label" json:"label,omitempty"`                      // detached output only: prefix lines with the rank
+	NodeList        []string `protobuf:"bytes,24,rep,name=node_list,json=nodeList" json:"node_list,omitempty"` // nodes that must take part
+	Appnum          uint32   `protobuf:"varint,25,opt,name=appnum" json:"appnum,omitempty"`
+	ChannelsPerTask uint32   `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
+	Requeue         bool     `protobuf:"varint,60,opt,name=requeue" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
+	Recover         bool     `protobuf:"varint,65,opt,name=recover" json:"recover,omitempty"`                                          // go on when ranks, or a node with its ranks, are lost
+	Respawn         uint32   `protobuf:"varint,66,opt,name=respawn" json:"respawn,omitempty"`                                          // how often each rank that fails is restarted
+	// of a spawn of several programs, in the place of argv; tasks is their sum
+	Commands []*Command `protobuf:"bytes,45,rep,name=commands" json:"commands,omitempty"`
+	// files that were sent along; without them the nodes have their own
+	Staged       []*StagedFile `protobuf:"bytes,50,rep,name=staged" json:"staged,omitempty"`
+	StageSeed    string        `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`           // the node that was given them first
+	AnyDirectory bool          `protobuf:"varint,52,opt,name=any_directory,json=anyDirectory" json:"any_directory,omitempty"` // a node that lacks work_dir uses the job's own directory
+	// rank 0 has a pseudoterminal for its standard streams; unset: none has
+	Terminal *Terminal `protobuf:"bytes,70,opt,name=terminal" json:"terminal,omitempty"`
+	// of a spawn: directories, as in PATH, where its program is looked for first
+	SearchPath    string `protobuf:"bytes,71,opt,name=search_path,json=searchPath" json:"search_path,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *JobSpec) Reset() {
@@ -1047,8 +1062,8 @@ type Identity struct {
 	Gid    uint32                 `protobuf:"varint,2,opt,name=gid" json:"gid,omitempty"`
 	Groups []uint32               `protobuf:"varint,3,rep,packed,name=groups" json:"groups,omitempty"`
 	User   string                 `protobuf:"bytes,4,opt,name=user" json:"user,omitempty"`
-	// The only node on which jobs of this user may run: whoever is an administrator by the
-	// system is no more than root of his own host when its agent says that he calls. Empty: any.
+	// The only node on which jobs of this user may run: whoever is an administrator by the system is
+	// no more than root of his own host when its agent says that he calls. Empty: any.
 	Node          string `protobuf:"bytes,5,opt,name=node" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1188,7 +1203,7 @@ func (x *NodePlace) GetCpus() []uint32 {
 	return nil
 }
 
-// Verdict is the one end of a whole job.
+// Verdict is the end of a whole job.
 type Verdict struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        EndReason              `protobuf:"varint,1,opt,name=reason,enum=score.v1.EndReason" json:"reason,omitempty"`
@@ -1265,7 +1280,7 @@ func (x *Verdict) GetNode() string {
 	return ""
 }
 
-// Usage holds what a job has consumed.
+// Usage is what a job has used.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CpuNanos      int64                  `protobuf:"varint,1,opt,name=cpu_nanos,json=cpuNanos" json:"cpu_nanos,omitempty"`
@@ -1366,7 +1381,7 @@ func (x *Usage) GetFences() *Fences {
 	return nil
 }
 
-// Fences are those of the management of processes in which ranks met ranks of other nodes.
+// Fences count the fences of the process management in which ranks of one node met ranks of others.
 type Fences struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Fences        uint64                 `protobuf:"varint,1,opt,name=fences" json:"fences,omitempty"`
@@ -1427,7 +1442,7 @@ func (x *Fences) GetPackedBytes() uint64 {
 	return 0
 }
 
-// Messages counts what ranks did with messages (package pm), by their own count.
+// Messages counts what the channels of ranks have carried (package pm), by their own count.
 type Messages struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Contexts       uint64                 `protobuf:"varint,1,opt,name=contexts" json:"contexts,omitempty"` // channels of ranks that were made
@@ -1552,7 +1567,8 @@ func (x *Messages) GetTransports() *Transports {
 	return nil
 }
 
-// Transports counts what the layers above channels did (packages pm/uct and pm/tag), by the ranks' own count.
+// Transports counts what the layers above channels have done (packages pm/uct and pm/tag), by the
+// ranks' own count.
 type Transports struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Lanes            uint64                 `protobuf:"varint,1,opt,name=lanes" json:"lanes,omitempty"` // lanes that ranks of one node opened to each other
@@ -1685,6 +1701,7 @@ func (x *Transports) GetPiecesAgain() uint64 {
 	return 0
 }
 
+// Job is a job as users see it.
 type Job struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Id             uint64                 `protobuf:"varint,1,opt,name=id" json:"id,omitempty"`
@@ -1703,10 +1720,12 @@ type Job struct {
 	ParentJob      uint64                 `protobuf:"varint,14,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"`   // of a spawned job
 	Idle           *Idleness              `protobuf:"bytes,30,opt,name=idle" json:"idle,omitempty"`                               // absent unless all its ranks sleep
 	Start          *StartTrace            `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`                             // absent before it has places
-	Restarts       uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                      // how often it restarted: a node was lost or handed it back, or somebody asked for it
-	Because        string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`                         // why it was last put back into the queue; empty: it never was
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// how often it restarted: a node was lost or handed it back, or somebody asked for it
+	Restarts uint32 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`
+	// why it was last put back into the queue; empty: it never was
+	Because       string `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
@@ -1865,8 +1884,8 @@ func (x *Job) GetBecause() string {
 	return ""
 }
 
-// StartTrace tells when each phase of a job's start was over. Its fields are instants; 0: the phase was not
-// reached, or nobody knows.
+// StartTrace is when each phase of a job's start was over. Its fields are instants; 0: the phase
+// was not reached, or is unknown.
 type StartTrace struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	AllocatedNanos int64                  `protobuf:"varint,1,opt,name=allocated_nanos,json=allocatedNanos" json:"allocated_nanos,omitempty"` // the whole gang had its places
@@ -1929,15 +1948,16 @@ func (x *StartTrace) GetNodes() []*NodeStart {
 
 // NodeStart is a node's part of a StartTrace.
 type NodeStart struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	OrderedNanos   int64                  `protobuf:"varint,1,opt,name=ordered_nanos,json=orderedNanos" json:"ordered_nanos,omitempty"`       // the agent had the order to prepare the job
-	StagedNanos    int64                  `protobuf:"varint,2,opt,name=staged_nanos,json=stagedNanos" json:"staged_nanos,omitempty"`          // the files that were sent along were here; 0: there were none
-	ReadyNanos     int64                  `protobuf:"varint,3,opt,name=ready_nanos,json=readyNanos" json:"ready_nanos,omitempty"`             // the steward was ready to fork
-	ForkedNanos    int64                  `protobuf:"varint,4,opt,name=forked_nanos,json=forkedNanos" json:"forked_nanos,omitempty"`          // the last rank here was forked
-	InitNanos      int64                  `protobuf:"varint,5,opt,name=init_nanos,json=initNanos" json:"init_nanos,omitempty"`                // the last rank here made contact by a process management interface
-	ExchangedNanos int64                  `protobuf:"varint,6,opt,name=exchanged_nanos,json=exchangedNanos" json:"exchanged_nanos,omitempty"` // what all nodes gave to the first fence of all ranks was here
-	FenceNanos     int64                  `protobuf:"varint,7,opt,name=fence_nanos,json=fenceNanos" json:"fence_nanos,omitempty"`             // that fence was answered to all ranks here
-	Contacts       uint32                 `protobuf:"varint,8,opt,name=contacts" json:"contacts,omitempty"`                                   // ranks that made contact
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	OrderedNanos int64                  `protobuf:"varint,1,opt,name=ordered_nanos,json=orderedNanos" json:"ordered_nanos,omitempty"` // the agent had the order to prepare the job
+	StagedNanos  int64                  `protobuf:"varint,2,opt,name=staged_nanos,json=stagedNanos" json:"staged_nanos,omitempty"`    // the files that were sent along were here; 0: there were none
+	ReadyNanos   int64                  `protobuf:"varint,3,opt,name=ready_nanos,json=readyNanos" json:"ready_nanos,omitempty"`       // the steward was ready to fork
+	ForkedNanos  int64                  `protobuf:"varint,4,opt,name=forked_nanos,json=forkedNanos" json:"forked_nanos,omitempty"`    // the last rank here was forked
+	// the last rank here made contact by a process management interface
+	InitNanos      int64  `protobuf:"varint,5,opt,name=init_nanos,json=initNanos" json:"init_nanos,omitempty"`
+	ExchangedNanos int64  `protobuf:"varint,6,opt,name=exchanged_nanos,json=exchangedNanos" json:"exchanged_nanos,omitempty"` // what all nodes gave to the first fence of all ranks was here
+	FenceNanos     int64  `protobuf:"varint,7,opt,name=fence_nanos,json=fenceNanos" json:"fence_nanos,omitempty"`             // that fence was answered to all ranks here
+	Contacts       uint32 `protobuf:"varint,8,opt,name=contacts" json:"contacts,omitempty"`                                   // ranks that made contact
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2028,19 +2048,21 @@ func (x *NodeStart) GetContacts() uint32 {
 	return 0
 }
 
-// Idleness tells of a running job that all its ranks sleep until a message comes, and that none is on its
-// way. Its slices are other jobs' meanwhile.
+// Idleness is part of a running job all of whose ranks sleep until a message comes, while none is
+// on its way. Other jobs get its slices meanwhile.
 type Idleness struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	SinceNanos      int64                  `protobuf:"varint,1,opt,name=since_nanos,json=sinceNanos" json:"since_nanos,omitempty"`
-	DeadlockedNanos int64                  `protobuf:"varint,2,opt,name=deadlocked_nanos,json=deadlockedNanos" json:"deadlocked_nanos,omitempty"` // since when it is known that nothing outside can wake it; 0: it is not
-	WakeSource      string                 `protobuf:"bytes,3,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"`                 // what may wake it; empty: nothing, or nobody has looked yet
-	Waits           []*RankWait            `protobuf:"bytes,4,rep,name=waits" json:"waits,omitempty"`                                             // of each channel that a rank waits on
-	Sent            uint64                 `protobuf:"varint,5,opt,name=sent" json:"sent,omitempty"`                                              // messages
-	Received        uint64                 `protobuf:"varint,6,opt,name=received" json:"received,omitempty"`
-	Refused         uint64                 `protobuf:"varint,7,opt,name=refused" json:"refused,omitempty"` // sends that found no space
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	SinceNanos int64                  `protobuf:"varint,1,opt,name=since_nanos,json=sinceNanos" json:"since_nanos,omitempty"`
+	// since when it is known that nothing outside can wake it; 0: it is not
+	DeadlockedNanos int64 `protobuf:"varint,2,opt,name=deadlocked_nanos,json=deadlockedNanos" json:"deadlocked_nanos,omitempty"`
+	// what may wake it; empty: nothing, or nobody has looked yet
+	WakeSource    string      `protobuf:"bytes,3,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"`
+	Waits         []*RankWait `protobuf:"bytes,4,rep,name=waits" json:"waits,omitempty"` // of each channel that a rank waits on
+	Sent          uint64      `protobuf:"varint,5,opt,name=sent" json:"sent,omitempty"`  // messages
+	Received      uint64      `protobuf:"varint,6,opt,name=received" json:"received,omitempty"`
+	Refused       uint64      `protobuf:"varint,7,opt,name=refused" json:"refused,omitempty"` // sends that found no space
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Idleness) Reset() {
@@ -2122,7 +2144,7 @@ func (x *Idleness) GetRefused() uint64 {
 	return 0
 }
 
-// RankWait says how a rank sleeps on one channel.
+// RankWait is how a rank sleeps on one channel.
 type RankWait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`

@@ -4,10 +4,12 @@
 // 	protoc        (unknown)
 // source: score/v1/user.proto
 
-// What users' programs (scrun, scored) ask of the daemon of their own host,
-// over its Unix socket. The caller's identity is the kernel's word.
+// What users' programs (scrun, scored) ask the daemon of their own host, over its Unix socket. The
+// caller's identity comes from the kernel.
 //
-// Which texts are UTF-8 is said in job.proto.
+// XRequest and XResponse belong to the call X. Fields whose names end in _nanos are nanoseconds: an
+// instant is one of the cluster's clock, unless the comment names another. job.proto says which
+// texts are UTF-8. A request has at most api.MaxUserMessage bytes.
 
 package scorev1
 
@@ -26,6 +28,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// NodeState is whether a node takes jobs, and whether it answers.
 type NodeState int32
 
 const (
@@ -87,7 +90,7 @@ func (NodeState) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_user_proto_rawDescGZIP(), []int{0}
 }
 
-// Role is what a user may do beside using one's own jobs.
+// Role is what users may do beside using their own jobs.
 type Role int32
 
 const (
@@ -140,6 +143,7 @@ func (Role) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_user_proto_rawDescGZIP(), []int{1}
 }
 
+// Server is a server of the cluster, as the leader sees it.
 type Server struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Name           string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -309,7 +313,8 @@ func (x *Disk) GetSizeBytes() uint64 {
 	return 0
 }
 
-// ProgramVersion is the version of a daemon: its build, and the protocols that it understands, see package protocol.
+// ProgramVersion is the version of a daemon: its build, and the protocols that it understands, see
+// package protocol.
 type ProgramVersion struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Build          string                 `protobuf:"bytes,1,opt,name=build" json:"build,omitempty"`
@@ -610,14 +615,16 @@ func (x *StepDownResponse) GetLeader() string {
 	return ""
 }
 
+// SubmitRequest is a job with a name for the submission.
 type SubmitRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Spec    *JobSpec               `protobuf:"bytes,1,opt,name=spec" json:"spec,omitempty"`
 	Version string                 `protobuf:"bytes,2,opt,name=version" json:"version,omitempty"` // of the client
-	// Names the submission, 16 random bytes: what is submitted again under the key of a job is that job. Empty: it
-	// must not be made again when its answer is lost.
-	Key           []byte `protobuf:"bytes,70,opt,name=key" json:"key,omitempty"`
-	WaitedNanos   int64  `protobuf:"varint,71,opt,name=waited_nanos,json=waitedNanos" json:"waited_nanos,omitempty"` // since it was first made, if it may have been carried out; 0: it certainly was not
+	// 16 random bytes that name the submission: submitting again under the key of a job returns that
+	// job. Empty: it must not be repeated when its answer is lost.
+	Key []byte `protobuf:"bytes,70,opt,name=key" json:"key,omitempty"`
+	// since it was first sent, if that may have had an effect; 0: it had none
+	WaitedNanos   int64 `protobuf:"varint,71,opt,name=waited_nanos,json=waitedNanos" json:"waited_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -724,6 +731,7 @@ func (x *SubmitResponse) GetJobId() uint64 {
 	return 0
 }
 
+// AttachRequest is what the client of an Attach sends.
 type AttachRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Request:
@@ -1027,12 +1035,14 @@ func (x *OutputMark) GetAttempt() uint32 {
 	return 0
 }
 
+// Stdin is a piece of the input, or its end, or a new size of the terminal.
 type Stdin struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Data          []byte                 `protobuf:"bytes,1,opt,name=data" json:"data,omitempty"`
-	Eof           bool                   `protobuf:"varint,2,opt,name=eof" json:"eof,omitempty"`
-	Offset        *uint64                `protobuf:"varint,70,opt,name=offset" json:"offset,omitempty"` // bytes of the input before data; the end counts as one more. Unset: it is not sent again
-	Resize        *Terminal              `protobuf:"bytes,10,opt,name=resize" json:"resize,omitempty"`  // the terminal of rank 0 has this size from now on
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Data  []byte                 `protobuf:"bytes,1,opt,name=data" json:"data,omitempty"`
+	Eof   bool                   `protobuf:"varint,2,opt,name=eof" json:"eof,omitempty"`
+	// bytes of the input before data; the end counts as one more. Unset: it is not sent again
+	Offset        *uint64   `protobuf:"varint,70,opt,name=offset" json:"offset,omitempty"`
+	Resize        *Terminal `protobuf:"bytes,10,opt,name=resize" json:"resize,omitempty"` // the terminal of rank 0 has this size from now on
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1095,6 +1105,7 @@ func (x *Stdin) GetResize() *Terminal {
 	return nil
 }
 
+// AttachEvent is what the client of an Attach gets.
 type AttachEvent struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Event:
@@ -1254,7 +1265,8 @@ type AttachEvent_OutputMissing struct {
 }
 
 type AttachEvent_InputTaken struct {
-	InputTaken uint64 `protobuf:"varint,71,opt,name=input_taken,json=inputTaken,oneof"` // the ranks have the input up to this offset: it need not be sent again
+	// the ranks have the input up to this offset: it need not be sent again
+	InputTaken uint64 `protobuf:"varint,71,opt,name=input_taken,json=inputTaken,oneof"`
 }
 
 func (*AttachEvent_State) isAttachEvent_Event() {}
@@ -1273,6 +1285,7 @@ func (*AttachEvent_OutputMissing) isAttachEvent_Event() {}
 
 func (*AttachEvent_InputTaken) isAttachEvent_Event() {}
 
+// Output is a piece of the output of one rank, or its end.
 type Output struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
@@ -1349,6 +1362,7 @@ func (x *Output) GetMark() *OutputMark {
 	return nil
 }
 
+// RankState is the state of one rank.
 type RankState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
@@ -1577,7 +1591,8 @@ func (x *ListJobsResponse) GetNext() *JobPage {
 	return nil
 }
 
-// JobPage is the position at which a list of jobs goes on: after one job, up to the one that was the last when the list began.
+// JobPage is where a list of jobs goes on: after one job, up to the job that was the last when the
+// list began.
 type JobPage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	After         uint64                 `protobuf:"varint,1,opt,name=after" json:"after,omitempty"` // a job's id
@@ -2301,21 +2316,22 @@ func (x *WaitJobResponse) GetJob() *Job {
 
 // ChannelState is a rank's channel of messages (package pm), as its node sees it.
 type ChannelState struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Rank          uint32                 `protobuf:"varint,2,opt,name=rank" json:"rank,omitempty"`
-	Channel       uint32                 `protobuf:"varint,3,opt,name=channel" json:"channel,omitempty"`
-	Node          string                 `protobuf:"bytes,4,opt,name=node" json:"node,omitempty"`
-	State         string                 `protobuf:"bytes,5,opt,name=state" json:"state,omitempty"`                // open, closed, gone (its process died), new (not opened by its rank yet)
-	Asleep        bool                   `protobuf:"varint,6,opt,name=asleep" json:"asleep,omitempty"`             // the rank sleeps until a message comes
-	Driver        string                 `protobuf:"bytes,7,opt,name=driver" json:"driver,omitempty"`              // who drives: see scored channel list --help
-	Pid           int32                  `protobuf:"varint,8,opt,name=pid" json:"pid,omitempty"`                   // of the process that opened it; 0: none yet
-	Address       string                 `protobuf:"bytes,9,opt,name=address" json:"address,omitempty"`            // of its socket; empty: all ranks are on one node
-	Counters      []uint64               `protobuf:"varint,10,rep,packed,name=counters" json:"counters,omitempty"` // in the order of abi.Counters
-	Port          *PortCounts            `protobuf:"bytes,11,opt,name=port" json:"port,omitempty"`                 // of the agent's port
-	Peers         []*ChannelPeer         `protobuf:"bytes,12,rep,name=peers" json:"peers,omitempty"`               // only of the one rank that was asked for
-	Trouble       string                 `protobuf:"bytes,13,opt,name=trouble" json:"trouble,omitempty"`           // why the peers are not informed
-	Away          bool                   `protobuf:"varint,14,opt,name=away" json:"away,omitempty"`                // not resident: its gang is not on, and what comes is refused
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	JobId   uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Rank    uint32                 `protobuf:"varint,2,opt,name=rank" json:"rank,omitempty"`
+	Channel uint32                 `protobuf:"varint,3,opt,name=channel" json:"channel,omitempty"`
+	Node    string                 `protobuf:"bytes,4,opt,name=node" json:"node,omitempty"`
+	// open, closed, gone (its process died), new (not opened by its rank yet)
+	State         string         `protobuf:"bytes,5,opt,name=state" json:"state,omitempty"`
+	Asleep        bool           `protobuf:"varint,6,opt,name=asleep" json:"asleep,omitempty"`             // the rank sleeps until a message comes
+	Driver        string         `protobuf:"bytes,7,opt,name=driver" json:"driver,omitempty"`              // who drives: see scored channel list --help
+	Pid           int32          `protobuf:"varint,8,opt,name=pid" json:"pid,omitempty"`                   // of the process that opened it; 0: none yet
+	Address       string         `protobuf:"bytes,9,opt,name=address" json:"address,omitempty"`            // of its socket; empty: all ranks are on one node
+	Counters      []uint64       `protobuf:"varint,10,rep,packed,name=counters" json:"counters,omitempty"` // in the order of abi.Counters
+	Port          *PortCounts    `protobuf:"bytes,11,opt,name=port" json:"port,omitempty"`                 // of the agent's port
+	Peers         []*ChannelPeer `protobuf:"bytes,12,rep,name=peers" json:"peers,omitempty"`               // only of the one rank that was asked for
+	Trouble       string         `protobuf:"bytes,13,opt,name=trouble" json:"trouble,omitempty"`           // why the peers are not informed
+	Away          bool           `protobuf:"varint,14,opt,name=away" json:"away,omitempty"`                // not resident: its gang is not on, and what comes is refused
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2557,8 +2573,8 @@ func (x *PortCounts) GetCalls() uint64 {
 	return 0
 }
 
-// ChannelPeer is the exchange with a rank on another node. Numbers of frames begin at 0
-// and wrap after 2^32.
+// ChannelPeer is the exchange with a rank on another node. Numbers of frames begin at 0 and wrap
+// after 2^32.
 type ChannelPeer struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Rank           uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
@@ -2684,11 +2700,12 @@ func (x *ChannelPeer) GetAnswers() string {
 }
 
 type ListChannelsRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`       // 0: all jobs of the caller; an administrator's: all
-	Node          string                 `protobuf:"bytes,2,opt,name=node" json:"node,omitempty"`                       // empty: all
-	OneRank       bool                   `protobuf:"varint,3,opt,name=one_rank,json=oneRank" json:"one_rank,omitempty"` // of that rank only, with its peers on other nodes; job_id is not 0
-	Rank          uint32                 `protobuf:"varint,4,opt,name=rank" json:"rank,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	JobId uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // 0: all jobs of the caller; an administrator's: all
+	Node  string                 `protobuf:"bytes,2,opt,name=node" json:"node,omitempty"`                 // empty: all
+	// of that rank only, with its peers on other nodes; job_id is not 0
+	OneRank       bool   `protobuf:"varint,3,opt,name=one_rank,json=oneRank" json:"one_rank,omitempty"`
+	Rank          uint32 `protobuf:"varint,4,opt,name=rank" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2863,8 +2880,8 @@ func (x *DumpJobRequest) GetRank() uint32 {
 	return 0
 }
 
-// DumpPart is a piece of an answer to DumpJob: contexts come one after the other, each
-// with a head and then the bytes of its file in order.
+// DumpPart is a piece of an answer to DumpJob: contexts come one after the other, each with a head
+// and then the bytes of its file in order.
 type DumpPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Part:
@@ -2963,13 +2980,15 @@ func (*DumpPart_Data) isDumpPart_Part() {}
 
 func (*DumpPart_Trouble) isDumpPart_Part() {}
 
+// DumpHead precedes the bytes of one context.
 type DumpHead struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Rank          uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
-	Channel       uint32                 `protobuf:"varint,2,opt,name=channel" json:"channel,omitempty"`
-	Node          string                 `protobuf:"bytes,3,opt,name=node" json:"node,omitempty"`
-	GangOn        bool                   `protobuf:"varint,4,opt,name=gang_on,json=gangOn" json:"gang_on,omitempty"` // its gang was on: contexts of other nodes may be of other instants
-	Moving        bool                   `protobuf:"varint,5,opt,name=moving" json:"moving,omitempty"`               // it changed again and again while it was copied
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Rank    uint32                 `protobuf:"varint,1,opt,name=rank" json:"rank,omitempty"`
+	Channel uint32                 `protobuf:"varint,2,opt,name=channel" json:"channel,omitempty"`
+	Node    string                 `protobuf:"bytes,3,opt,name=node" json:"node,omitempty"`
+	// its gang was on: contexts of other nodes may be of other instants
+	GangOn        bool `protobuf:"varint,4,opt,name=gang_on,json=gangOn" json:"gang_on,omitempty"`
+	Moving        bool `protobuf:"varint,5,opt,name=moving" json:"moving,omitempty"` // it changed again and again while it was copied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3039,38 +3058,42 @@ func (x *DumpHead) GetMoving() bool {
 	return false
 }
 
+// Node is a node of the cluster, as the leader sees it.
 type Node struct {
-	state                   protoimpl.MessageState `protogen:"open.v1"`
-	Name                    string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
-	Address                 string                 `protobuf:"bytes,2,opt,name=address" json:"address,omitempty"`
-	Cpus                    uint32                 `protobuf:"varint,3,opt,name=cpus" json:"cpus,omitempty"`
-	MemoryBytes             uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
-	Up                      bool                   `protobuf:"varint,5,opt,name=up" json:"up,omitempty"`
-	Version                 string                 `protobuf:"bytes,6,opt,name=version" json:"version,omitempty"`
-	Jobs                    uint32                 `protobuf:"varint,7,opt,name=jobs" json:"jobs,omitempty"`
-	MemoryUsedBytes         uint64                 `protobuf:"varint,8,opt,name=memory_used_bytes,json=memoryUsedBytes" json:"memory_used_bytes,omitempty"` // promised to jobs
-	ClockOffsetNanos        int64                  `protobuf:"varint,9,opt,name=clock_offset_nanos,json=clockOffsetNanos" json:"clock_offset_nanos,omitempty"`
-	ClockErrorNanos         int64                  `protobuf:"varint,10,opt,name=clock_error_nanos,json=clockErrorNanos" json:"clock_error_nanos,omitempty"`
-	RoundTripNanos          int64                  `protobuf:"varint,11,opt,name=round_trip_nanos,json=roundTripNanos" json:"round_trip_nanos,omitempty"`
-	Notes                   []string               `protobuf:"bytes,12,rep,name=notes" json:"notes,omitempty"`                                    // what the node lacks (cgroups, real time ...)
-	SharesCpus              bool                   `protobuf:"varint,13,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`       // with another node of the same machine
-	Channels                uint32                 `protobuf:"varint,14,opt,name=channels" json:"channels,omitempty"`                             // that jobs of one row may have
-	ChannelsUsed            uint32                 `protobuf:"varint,15,opt,name=channels_used,json=channelsUsed" json:"channels_used,omitempty"` // the most given to jobs in one row, guests included
-	State                   NodeState              `protobuf:"varint,60,opt,name=state,enum=score.v1.NodeState" json:"state,omitempty"`
-	SinceNanos              int64                  `protobuf:"varint,61,opt,name=since_nanos,json=sinceNanos" json:"since_nanos,omitempty"`   // when the state began, as far as the leader knows; 0: it does not
-	DrainReason             string                 `protobuf:"bytes,62,opt,name=drain_reason,json=drainReason" json:"drain_reason,omitempty"` // of a drained node, also while it is silent or lost
-	DrainedBy               string                 `protobuf:"bytes,63,opt,name=drained_by,json=drainedBy" json:"drained_by,omitempty"`       // user; empty: it is not drained
-	DrainedNanos            int64                  `protobuf:"varint,64,opt,name=drained_nanos,json=drainedNanos" json:"drained_nanos,omitempty"`
-	DrainRequeue            bool                   `protobuf:"varint,65,opt,name=drain_requeue,json=drainRequeue" json:"drain_requeue,omitempty"`
-	HeardNanos              int64                  `protobuf:"varint,66,opt,name=heard_nanos,json=heardNanos" json:"heard_nanos,omitempty"` // last sign of life; 0: none to this leader
-	Certificate             string                 `protobuf:"bytes,67,opt,name=certificate" json:"certificate,omitempty"`                  // whose it is; empty: the node shows the cluster's key only
-	CertificateExpiresNanos int64                  `protobuf:"varint,68,opt,name=certificate_expires_nanos,json=certificateExpiresNanos" json:"certificate_expires_nanos,omitempty"`
-	WallOffsetNanos         int64                  `protobuf:"varint,70,opt,name=wall_offset_nanos,json=wallOffsetNanos" json:"wall_offset_nanos,omitempty"` // of the node's system clock to the cluster's; 0 while it is not known
-	JobIds                  []uint64               `protobuf:"varint,69,rep,packed,name=job_ids,json=jobIds" json:"job_ids,omitempty"`                       // that have a place there, ascending
-	Link                    string                 `protobuf:"bytes,71,opt,name=link" json:"link,omitempty"`                                                 // what carries channels to other nodes; empty: the node has not connected to this leader
-	Bearers                 []string               `protobuf:"bytes,72,rep,name=bearers" json:"bearers,omitempty"`                                           // of TIPC
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Name             string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
+	Address          string                 `protobuf:"bytes,2,opt,name=address" json:"address,omitempty"`
+	Cpus             uint32                 `protobuf:"varint,3,opt,name=cpus" json:"cpus,omitempty"`
+	MemoryBytes      uint64                 `protobuf:"varint,4,opt,name=memory_bytes,json=memoryBytes" json:"memory_bytes,omitempty"`
+	Up               bool                   `protobuf:"varint,5,opt,name=up" json:"up,omitempty"`
+	Version          string                 `protobuf:"bytes,6,opt,name=version" json:"version,omitempty"`
+	Jobs             uint32                 `protobuf:"varint,7,opt,name=jobs" json:"jobs,omitempty"`
+	MemoryUsedBytes  uint64                 `protobuf:"varint,8,opt,name=memory_used_bytes,json=memoryUsedBytes" json:"memory_used_bytes,omitempty"` // promised to jobs
+	ClockOffsetNanos int64                  `protobuf:"varint,9,opt,name=clock_offset_nanos,json=clockOffsetNanos" json:"clock_offset_nanos,omitempty"`
+	ClockErrorNanos  int64                  `protobuf:"varint,10,opt,name=clock_error_nanos,json=clockErrorNanos" json:"clock_error_nanos,omitempty"`
+	RoundTripNanos   int64                  `protobuf:"varint,11,opt,name=round_trip_nanos,json=roundTripNanos" json:"round_trip_nanos,omitempty"`
+	// what the node lacks (cgroups, real time ...)
+	Notes                   []string  `protobuf:"bytes,12,rep,name=notes" json:"notes,omitempty"`
+	SharesCpus              bool      `protobuf:"varint,13,opt,name=shares_cpus,json=sharesCpus" json:"shares_cpus,omitempty"`       // with another node of the same machine
+	Channels                uint32    `protobuf:"varint,14,opt,name=channels" json:"channels,omitempty"`                             // that jobs of one row may have
+	ChannelsUsed            uint32    `protobuf:"varint,15,opt,name=channels_used,json=channelsUsed" json:"channels_used,omitempty"` // the most given to jobs in one row, guests included
+	State                   NodeState `protobuf:"varint,60,opt,name=state,enum=score.v1.NodeState" json:"state,omitempty"`
+	SinceNanos              int64     `protobuf:"varint,61,opt,name=since_nanos,json=sinceNanos" json:"since_nanos,omitempty"`   // when the state began, as far as the leader knows; 0: it does not
+	DrainReason             string    `protobuf:"bytes,62,opt,name=drain_reason,json=drainReason" json:"drain_reason,omitempty"` // of a drained node, also while it is silent or lost
+	DrainedBy               string    `protobuf:"bytes,63,opt,name=drained_by,json=drainedBy" json:"drained_by,omitempty"`       // user; empty: it is not drained
+	DrainedNanos            int64     `protobuf:"varint,64,opt,name=drained_nanos,json=drainedNanos" json:"drained_nanos,omitempty"`
+	DrainRequeue            bool      `protobuf:"varint,65,opt,name=drain_requeue,json=drainRequeue" json:"drain_requeue,omitempty"`
+	HeardNanos              int64     `protobuf:"varint,66,opt,name=heard_nanos,json=heardNanos" json:"heard_nanos,omitempty"` // last sign of life; 0: none to this leader
+	Certificate             string    `protobuf:"bytes,67,opt,name=certificate" json:"certificate,omitempty"`                  // the name in it; empty: the node has the cluster's key only
+	CertificateExpiresNanos int64     `protobuf:"varint,68,opt,name=certificate_expires_nanos,json=certificateExpiresNanos" json:"certificate_expires_nanos,omitempty"`
+	// of the node's system clock to the cluster's; 0 while it is not known
+	WallOffsetNanos int64    `protobuf:"varint,70,opt,name=wall_offset_nanos,json=wallOffsetNanos" json:"wall_offset_nanos,omitempty"`
+	JobIds          []uint64 `protobuf:"varint,69,rep,packed,name=job_ids,json=jobIds" json:"job_ids,omitempty"` // that have a place there, ascending
+	// what carries channels to other nodes; empty: the node has not connected to this leader
+	Link          string   `protobuf:"bytes,71,opt,name=link" json:"link,omitempty"`
+	Bearers       []string `protobuf:"bytes,72,rep,name=bearers" json:"bearers,omitempty"` // of TIPC
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
@@ -3667,21 +3690,27 @@ func (x *ListNodesResponse) GetNowNanos() int64 {
 	return 0
 }
 
+// Settings are the settings of the whole cluster.
 type Settings struct {
 	state                    protoimpl.MessageState `protogen:"open.v1"`
 	SliceNanos               int64                  `protobuf:"varint,1,opt,name=slice_nanos,json=sliceNanos" json:"slice_nanos,omitempty"`
 	MaxRows                  uint32                 `protobuf:"varint,2,opt,name=max_rows,json=maxRows" json:"max_rows,omitempty"`
 	DefaultMemoryPerCpuBytes uint64                 `protobuf:"varint,3,opt,name=default_memory_per_cpu_bytes,json=defaultMemoryPerCpuBytes" json:"default_memory_per_cpu_bytes,omitempty"`
 	UsageHalfLifeNanos       int64                  `protobuf:"varint,4,opt,name=usage_half_life_nanos,json=usageHalfLifeNanos" json:"usage_half_life_nanos,omitempty"` // of what users have used; 0: the default
-	FairSharePoints          *uint32                `protobuf:"varint,5,opt,name=fair_share_points,json=fairSharePoints" json:"fair_share_points,omitempty"`            // the most points of priority that having used little gives; not set: the default
-	AgePerPointNanos         int64                  `protobuf:"varint,6,opt,name=age_per_point_nanos,json=agePerPointNanos" json:"age_per_point_nanos,omitempty"`       // how long a job waits to gain a point of priority; 0: the default
-	WeightStep               uint32                 `protobuf:"varint,7,opt,name=weight_step,json=weightStep" json:"weight_step,omitempty"`                             // points of priority that add a slice to a gang's; 0: the default
-	History                  uint32                 `protobuf:"varint,70,opt,name=history" json:"history,omitempty"`                                                    // how many finished jobs are remembered; 0: the default
-	MaxProcesses             uint32                 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`                      // processes and threads that a job may have on a node; 0: the default
-	NodeSilenceNanos         int64                  `protobuf:"varint,60,opt,name=node_silence_nanos,json=nodeSilenceNanos" json:"node_silence_nanos,omitempty"`        // within what time the loss of a node is found; 0: the default
-	KillWaitNanos            int64                  `protobuf:"varint,82,opt,name=kill_wait_nanos,json=killWaitNanos" json:"kill_wait_nanos,omitempty"`                 // from SIGTERM to SIGKILL for a job that is cancelled or over its time; 0: the default
-	unknownFields            protoimpl.UnknownFields
-	sizeCache                protoimpl.SizeCache
+	// the most points of priority that having used little gives; not set: the default
+	FairSharePoints *uint32 `protobuf:"varint,5,opt,name=fair_share_points,json=fairSharePoints" json:"fair_share_points,omitempty"`
+	// how long a job waits to gain a point of priority; 0: the default
+	AgePerPointNanos int64 `protobuf:"varint,6,opt,name=age_per_point_nanos,json=agePerPointNanos" json:"age_per_point_nanos,omitempty"`
+	// points of priority that add a slice to a gang's; 0: the default
+	WeightStep uint32 `protobuf:"varint,7,opt,name=weight_step,json=weightStep" json:"weight_step,omitempty"`
+	History    uint32 `protobuf:"varint,70,opt,name=history" json:"history,omitempty"` // how many finished jobs are remembered; 0: the default
+	// processes and threads that a job may have on a node; 0: the default
+	MaxProcesses     uint32 `protobuf:"varint,80,opt,name=max_processes,json=maxProcesses" json:"max_processes,omitempty"`
+	NodeSilenceNanos int64  `protobuf:"varint,60,opt,name=node_silence_nanos,json=nodeSilenceNanos" json:"node_silence_nanos,omitempty"` // within what time the loss of a node is found; 0: the default
+	// from SIGTERM to SIGKILL for a job that is cancelled or over its time; 0: the default
+	KillWaitNanos int64 `protobuf:"varint,82,opt,name=kill_wait_nanos,json=killWaitNanos" json:"kill_wait_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Settings) Reset() {
@@ -4060,7 +4089,7 @@ func (x *StepTimes) GetHistogram() []byte {
 	return nil
 }
 
-// Flushes count how often contexts left their channels.
+// Flushes counts how contexts left their channels.
 type Flushes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Clean         uint64                 `protobuf:"varint,1,opt,name=clean" json:"clean,omitempty"`                 // with all that they had sent answered
@@ -4265,6 +4294,7 @@ func (x *SwitchMetricsResponse) GetSinceNanos() int64 {
 	return 0
 }
 
+// MatrixRow is a row of the gang matrix: what runs in the same slice.
 type MatrixRow struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint32                 `protobuf:"varint,1,opt,name=index" json:"index,omitempty"`
@@ -4581,7 +4611,8 @@ func (x *GetTopResponse) GetSinceNanos() int64 {
 	return 0
 }
 
-// TopJob is a job as scored top shows it. Rates are those between the last two reports of its nodes.
+// TopJob is a job as scored top shows it. Rates are those between the last two reports of its
+// nodes.
 type TopJob struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	JobId           uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -4970,6 +5001,7 @@ func (x *CreateTokenResponse) GetAbout() *JoinToken {
 	return nil
 }
 
+// JoinToken is a token without its secret.
 type JoinToken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -5198,6 +5230,7 @@ func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
+// DaemonCertificate is a certificate of a daemon.
 type DaemonCertificate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serial        []byte                 `protobuf:"bytes,1,opt,name=serial" json:"serial,omitempty"`
@@ -5450,7 +5483,7 @@ func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
 	return 0
 }
 
-// UserLimits are the most that a user may have; 0: no limit of one's own.
+// UserLimits are the most that a user may have; 0: no limit of the user.
 type UserLimits struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Jobs               uint32                 `protobuf:"varint,1,opt,name=jobs" json:"jobs,omitempty"`                                                           // that wait or run
@@ -5535,7 +5568,7 @@ func (x *UserLimits) GetPriority() int32 {
 	return 0
 }
 
-// User holds what the cluster knows of a user. Amounts of time are microseconds of one CPU.
+// User is what the cluster knows of a user. Amounts of time are microseconds of one CPU.
 type User struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid" json:"uid,omitempty"`
@@ -6078,6 +6111,7 @@ func (*StageRequest_Files) isStageRequest_Part() {}
 
 func (*StageRequest_Data) isStageRequest_Part() {}
 
+// StageFiles lists the files of a job that is to be submitted.
 type StageFiles struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         []*StagedFile          `protobuf:"bytes,1,rep,name=files" json:"files,omitempty"`
@@ -6483,14 +6517,16 @@ func (x *SaveSnapshotResponse) GetData() []byte {
 	return nil
 }
 
+// Open says which job is meant, and what the client has of it.
 type AttachRequest_Open struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Owner         bool                   `protobuf:"varint,2,opt,name=owner" json:"owner,omitempty"` // the job ends when this attachment is lost
-	NoOutput      bool                   `protobuf:"varint,3,opt,name=no_output,json=noOutput" json:"no_output,omitempty"`
-	Have          []*OutputMark          `protobuf:"bytes,4,rep,name=have" json:"have,omitempty"`                   // output that an earlier attachment has brought
-	Confirms      bool                   `protobuf:"varint,5,opt,name=confirms" json:"confirms,omitempty"`          // by ConfirmOutput; else what is sent counts as shown
-	Acknowledges  bool                   `protobuf:"varint,70,opt,name=acknowledges" json:"acknowledges,omitempty"` // by acknowledged, for which the output is kept; and is told of output_missing
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	JobId    uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Owner    bool                   `protobuf:"varint,2,opt,name=owner" json:"owner,omitempty"` // the job ends when this attachment is lost
+	NoOutput bool                   `protobuf:"varint,3,opt,name=no_output,json=noOutput" json:"no_output,omitempty"`
+	Have     []*OutputMark          `protobuf:"bytes,4,rep,name=have" json:"have,omitempty"`          // output that an earlier attachment has brought
+	Confirms bool                   `protobuf:"varint,5,opt,name=confirms" json:"confirms,omitempty"` // by ConfirmOutput; else what is sent counts as shown
+	// by acknowledged, for which the output is kept; and is told of output_missing
+	Acknowledges  bool `protobuf:"varint,70,opt,name=acknowledges" json:"acknowledges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6567,12 +6603,13 @@ func (x *AttachRequest_Open) GetAcknowledges() bool {
 	return false
 }
 
-// Restarted: the job restarts, and so does its ranks' output.
+// Restarted means that the job restarts, and so does the output of its ranks.
 type AttachEvent_Restarted struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Restarts      uint32                 `protobuf:"varint,2,opt,name=restarts" json:"restarts,omitempty"` // how often it was
-	Because       string                 `protobuf:"bytes,3,opt,name=because" json:"because,omitempty"`    // a sentence; empty: it is not known any more
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	JobId    uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Restarts uint32                 `protobuf:"varint,2,opt,name=restarts" json:"restarts,omitempty"` // how often it was
+	// a sentence; empty: it is not known any more
+	Because       string `protobuf:"bytes,3,opt,name=because" json:"because,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6628,6 +6665,7 @@ func (x *AttachEvent_Restarted) GetBecause() string {
 	return ""
 }
 
+// StateChange is a change of the job's state.
 type AttachEvent_StateChange struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	State         JobState               `protobuf:"varint,1,opt,name=state,enum=score.v1.JobState" json:"state,omitempty"`
@@ -6688,6 +6726,7 @@ func (x *AttachEvent_StateChange) GetPlaces() []*NodePlace {
 	return nil
 }
 
+// RankStates answers rank_states.
 type AttachEvent_RankStates struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ranks         []*RankState           `protobuf:"bytes,1,rep,name=ranks" json:"ranks,omitempty"`
@@ -6740,6 +6779,7 @@ func (x *AttachEvent_RankStates) GetGangOn() bool {
 	return false
 }
 
+// Group is what was measured on one node, of one job or of all.
 type SwitchMetricsResponse_Group struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -6808,6 +6848,7 @@ func (x *SwitchMetricsResponse_Group) GetFlushes() *Flushes {
 	return nil
 }
 
+// Cell is a job's part of one node.
 type MatrixRow_Cell struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`

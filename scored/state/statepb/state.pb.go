@@ -4,10 +4,11 @@
 // 	protoc        (unknown)
 // source: state.proto
 
-// The entries of the replicated log, and the snapshot of the resulting state.
-// An entry carries all ids and times; applying it needs nothing else.
+// The entries of the replicated log, and the snapshot of the resulting state. An entry carries all
+// ids and times; applying it needs nothing else.
 //
-// See job.proto for which texts are UTF-8.
+// Fields whose names end in _nanos are nanoseconds; instants are of the cluster's clock. job.proto
+// says which texts are UTF-8.
 
 package statepb
 
@@ -27,6 +28,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Phase is the committed part of the state of a job.
 type Phase int32
 
 const (
@@ -143,6 +145,7 @@ func (x *Entry) GetCommands() []*Command {
 	return nil
 }
 
+// Command is one change of the state.
 type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Command:
@@ -733,6 +736,7 @@ func (x *DrainNode) GetDrain() *Drain {
 	return nil
 }
 
+// Drain is why and by whom a node is drained.
 type Drain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason" json:"reason,omitempty"`
@@ -809,8 +813,7 @@ type Submit struct {
 	User      *scorev1.Identity      `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`
 	ParentJob uint64                 `protobuf:"varint,4,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"` // 0: none
 	Preput    []*Pair                `protobuf:"bytes,5,rep,name=preput" json:"preput,omitempty"`
-	// Memory promised to the job on each node: what it asked for, or the default
-	// at that time.
+	// Memory promised to the job on each node: what it asked for, or the default at that time.
 	MemoryPerNodeBytes uint64 `protobuf:"varint,6,opt,name=memory_per_node_bytes,json=memoryPerNodeBytes" json:"memory_per_node_bytes,omitempty"`
 	Key                []byte `protobuf:"bytes,70,opt,name=key" json:"key,omitempty"`       // the client's name for the submission; empty: it has none
 	Digest             []byte `protobuf:"bytes,71,opt,name=digest" json:"digest,omitempty"` // of what was submitted under the key, SHA-256
@@ -1104,7 +1107,8 @@ func (x *Requeue) GetBecause() string {
 	return ""
 }
 
-// OrderRequeue orders a requeue of the job once none of its processes is left. Requeue or End follows.
+// OrderRequeue orders a requeue of the job once none of its processes is left. Requeue or End
+// follows.
 type OrderRequeue struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1157,7 +1161,8 @@ func (x *OrderRequeue) GetBecause() string {
 	return ""
 }
 
-// OrderEnd orders the job's end once none of its processes is left. End follows, or an OrderRequeue that replaces it.
+// OrderEnd orders the end of the job once none of its processes is left. End follows, or an
+// OrderRequeue that replaces it.
 type OrderEnd struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1332,6 +1337,7 @@ func (x *End) GetStart() *scorev1.StartTrace {
 	return nil
 }
 
+// SetSettings replaces the settings.
 type SetSettings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      *scorev1.Settings      `protobuf:"bytes,1,opt,name=settings" json:"settings,omitempty"`
@@ -1453,11 +1459,13 @@ func (x *PublishName) GetBy() *NameRequest {
 	return nil
 }
 
+// UnpublishName removes a published name.
 type UnpublishName struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Service       string                 `protobuf:"bytes,2,opt,name=service" json:"service,omitempty"`
-	By            *NameRequest           `protobuf:"bytes,3,opt,name=by" json:"by,omitempty"` // the request that removed it or, for a name that can be read once, read it
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	JobId   uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Service string                 `protobuf:"bytes,2,opt,name=service" json:"service,omitempty"`
+	// the request that removed it or, for a name that can be read once, read it
+	By            *NameRequest `protobuf:"bytes,3,opt,name=by" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1513,7 +1521,8 @@ func (x *UnpublishName) GetBy() *NameRequest {
 	return nil
 }
 
-// NameRequest identifies a request that publishes, reads or removes a name, so that a repeated one is recognized.
+// NameRequest identifies a request that publishes, reads or removes a name, so that a repeated one
+// is recognized.
 type NameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1574,7 +1583,8 @@ func (x *NameRequest) GetRequest() uint64 {
 	return 0
 }
 
-// NameAnswer is kept for a request about a name that is gone since: the leader may have died with the answer.
+// NameAnswer is kept for a request about a name that is gone since: the leader may have died with
+// the answer.
 type NameAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -1680,6 +1690,7 @@ func (x *AddToken) GetToken() *Token {
 	return nil
 }
 
+// RemoveToken withdraws a token that was not used.
 type RemoveToken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -1875,6 +1886,7 @@ func (x *RevokeCertificates) GetName() string {
 	return ""
 }
 
+// Token lets one daemon join until it expires.
 type Token struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id" json:"id,omitempty"`
@@ -1951,6 +1963,7 @@ func (x *Token) GetMadeBy() string {
 	return ""
 }
 
+// Certificate is what is remembered of a daemon's certificate.
 type Certificate struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serial        []byte                 `protobuf:"bytes,1,opt,name=serial" json:"serial,omitempty"`
@@ -2104,8 +2117,8 @@ func (x *SetUser) GetLimits() *scorev1.UserLimits {
 	return nil
 }
 
-// Charge records the total usage so far of jobs that have places. Their users are
-// charged the difference to the previous total.
+// Charge records the total usage so far of jobs that have places. Their users are charged the
+// difference to the previous total.
 type Charge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Jobs          []*JobUsage            `protobuf:"bytes,1,rep,name=jobs" json:"jobs,omitempty"`
@@ -2150,6 +2163,7 @@ func (x *Charge) GetJobs() []*JobUsage {
 	return nil
 }
 
+// JobUsage is what a job has used so far.
 type JobUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2202,6 +2216,7 @@ func (x *JobUsage) GetUsage() *scorev1.Usage {
 	return nil
 }
 
+// Node is what is remembered of a node; fields without comment are as in score.v1.Hello.
 type Node struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Name            string                 `protobuf:"bytes,1,opt,name=name" json:"name,omitempty"`
@@ -2326,6 +2341,7 @@ func (x *Node) GetFencesByMessage() bool {
 	return false
 }
 
+// Place is a job's part of one node.
 type Place struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          string                 `protobuf:"bytes,1,opt,name=node" json:"node,omitempty"`
@@ -2386,6 +2402,7 @@ func (x *Place) GetCpus() []uint32 {
 	return nil
 }
 
+// Pair is a key of the process management with its value, which a spawned job finds.
 type Pair struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key" json:"key,omitempty"`
@@ -2438,6 +2455,7 @@ func (x *Pair) GetValue() string {
 	return ""
 }
 
+// Job is a job that waits, runs, or has ended and is remembered.
 type Job struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
 	Id                 uint64                 `protobuf:"varint,1,opt,name=id" json:"id,omitempty"`
@@ -2463,11 +2481,13 @@ type Job struct {
 	Restarts           uint32                 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`                                   // number of restarts after its ranks may have run
 	Earlier            *scorev1.Usage         `protobuf:"bytes,61,opt,name=earlier" json:"earlier,omitempty"`                                      // usage of the earlier attempts
 	Because            string                 `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`                                      // why it was last put back into the queue
-	Ordered            string                 `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`                                      // the reason to requeue it once none of its processes is left; empty: do not requeue it
-	Ending             *scorev1.Verdict       `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`                                        // how it is to end once none of its processes is left; absent: not decided
-	Answers            []*NameAnswer          `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"`                                      // to its last requests about names that are gone, oldest first
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// the reason to requeue it once none of its processes is left; empty: do not requeue it
+	Ordered string `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`
+	// how it is to end once none of its processes is left; absent: not decided
+	Ending        *scorev1.Verdict `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`
+	Answers       []*NameAnswer    `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"` // to its last requests about names that are gone, oldest first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
@@ -2759,6 +2779,7 @@ func (x *Submission) GetNanos() int64 {
 	return 0
 }
 
+// Name is a published name of a service.
 type Name struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Uid           uint32                 `protobuf:"varint,1,opt,name=uid" json:"uid,omitempty"`
@@ -2960,24 +2981,26 @@ func (x *User) GetJobsEnded() uint64 {
 	return 0
 }
 
-// Snapshot is the whole state. All of it is in a fixed order, so that equal
-// states give equal bytes.
+// Snapshot is the whole state. Everything in it is in a fixed order, so that equal states give
+// equal bytes.
 type Snapshot struct {
-	state           protoimpl.MessageState `protogen:"open.v1"`
-	Format          uint32                 `protobuf:"varint,1,opt,name=format" json:"format,omitempty"`
-	NextJob         uint64                 `protobuf:"varint,2,opt,name=next_job,json=nextJob" json:"next_job,omitempty"`
-	TimeNanos       int64                  `protobuf:"varint,3,opt,name=time_nanos,json=timeNanos" json:"time_nanos,omitempty"`
-	Settings        *scorev1.Settings      `protobuf:"bytes,4,opt,name=settings" json:"settings,omitempty"`
-	Nodes           []*Node                `protobuf:"bytes,5,rep,name=nodes" json:"nodes,omitempty"`                                                // by name
-	Jobs            []*Job                 `protobuf:"bytes,6,rep,name=jobs" json:"jobs,omitempty"`                                                  // by id
-	Names           []*Name                `protobuf:"bytes,7,rep,name=names" json:"names,omitempty"`                                                // by user and service
-	Finished        []uint64               `protobuf:"varint,8,rep,packed,name=finished" json:"finished,omitempty"`                                  // by the time of their ends
-	Tokens          []*Token               `protobuf:"bytes,20,rep,name=tokens" json:"tokens,omitempty"`                                             // by id
-	Certificates    []*Certificate         `protobuf:"bytes,21,rep,name=certificates" json:"certificates,omitempty"`                                 // by serial number
-	Users           []*User                `protobuf:"bytes,31,rep,name=users" json:"users,omitempty"`                                               // by uid
-	Submissions     []*Submission          `protobuf:"bytes,70,rep,name=submissions" json:"submissions,omitempty"`                                   // of ended jobs by the time of their ends, then of others by job
-	KeysBeforeNanos int64                  `protobuf:"varint,71,opt,name=keys_before_nanos,json=keysBeforeNanos" json:"keys_before_nanos,omitempty"` // when the latest submission with a forgotten key was made
-	Protocol        uint32                 `protobuf:"varint,75,opt,name=protocol" json:"protocol,omitempty"`                                        // of the log; 0: the first
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Format       uint32                 `protobuf:"varint,1,opt,name=format" json:"format,omitempty"`
+	NextJob      uint64                 `protobuf:"varint,2,opt,name=next_job,json=nextJob" json:"next_job,omitempty"`
+	TimeNanos    int64                  `protobuf:"varint,3,opt,name=time_nanos,json=timeNanos" json:"time_nanos,omitempty"`
+	Settings     *scorev1.Settings      `protobuf:"bytes,4,opt,name=settings" json:"settings,omitempty"`
+	Nodes        []*Node                `protobuf:"bytes,5,rep,name=nodes" json:"nodes,omitempty"`                // by name
+	Jobs         []*Job                 `protobuf:"bytes,6,rep,name=jobs" json:"jobs,omitempty"`                  // by id
+	Names        []*Name                `protobuf:"bytes,7,rep,name=names" json:"names,omitempty"`                // by user and service
+	Finished     []uint64               `protobuf:"varint,8,rep,packed,name=finished" json:"finished,omitempty"`  // by the time of their ends
+	Tokens       []*Token               `protobuf:"bytes,20,rep,name=tokens" json:"tokens,omitempty"`             // by id
+	Certificates []*Certificate         `protobuf:"bytes,21,rep,name=certificates" json:"certificates,omitempty"` // by serial number
+	Users        []*User                `protobuf:"bytes,31,rep,name=users" json:"users,omitempty"`               // by uid
+	// of ended jobs by the time of their ends, then of others by job
+	Submissions []*Submission `protobuf:"bytes,70,rep,name=submissions" json:"submissions,omitempty"`
+	// when the latest submission with a forgotten key was made
+	KeysBeforeNanos int64  `protobuf:"varint,71,opt,name=keys_before_nanos,json=keysBeforeNanos" json:"keys_before_nanos,omitempty"`
+	Protocol        uint32 `protobuf:"varint,75,opt,name=protocol" json:"protocol,omitempty"` // of the log; 0: the first
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }

@@ -2,9 +2,11 @@
 //
 // Source: score/v1/agent.proto
 
-// What agents and servers say to each other.
+// What agents, servers and newcomers say to each other.
 //
-// Which texts are UTF-8 is said in job.proto.
+// XRequest and XResponse belong to the call X. Fields whose names end in _nanos are nanoseconds: an
+// instant is one of the cluster's clock, unless the comment names another. job.proto says which
+// texts are UTF-8. Each receiver bounds the bytes of a message (scored/rpc, nodeagent/peers).
 
 package scorev1connect
 
@@ -83,12 +85,13 @@ const (
 
 // AgentServiceClient is a client for the score.v1.AgentService service.
 type AgentServiceClient interface {
-	// Connect is a node's one lasting stream to the leader.
+	// Connect is a node's only lasting stream to the leader.
 	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
-	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
+	// RenewCertificate signs a new key of the calling daemon, which shows its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader names another leader to a node whose leader has fallen silent. Every server answers: at once if it knows of a
-	// later leader than the node, else when it hears of one, or after 3 s that it does not.
+	// FindLeader returns a later leader than the one that the node knows and that has fallen silent.
+	// Every server answers: at once if it knows one, otherwise when it learns of one, or after 3 s
+	// that there is none.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
@@ -148,12 +151,13 @@ func (c *agentServiceClient) FindLeader(ctx context.Context, req *connect.Reques
 
 // AgentServiceHandler is an implementation of the score.v1.AgentService service.
 type AgentServiceHandler interface {
-	// Connect is a node's one lasting stream to the leader.
+	// Connect is a node's only lasting stream to the leader.
 	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
-	// RenewCertificate signs a new key of the daemon that calls, by its present certificate.
+	// RenewCertificate signs a new key of the calling daemon, which shows its present certificate.
 	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
-	// FindLeader names another leader to a node whose leader has fallen silent. Every server answers: at once if it knows of a
-	// later leader than the node, else when it hears of one, or after 3 s that it does not.
+	// FindLeader returns a later leader than the one that the node knows and that has fallen silent.
+	// Every server answers: at once if it knows one, otherwise when it learns of one, or after 3 s
+	// that there is none.
 	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
 }
 
@@ -213,9 +217,9 @@ func (UnimplementedAgentServiceHandler) FindLeader(context.Context, *connect.Req
 
 // ServerServiceClient is a client for the score.v1.ServerService service.
 type ServerServiceClient interface {
-	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
+	// Enrol makes the calling server one of the cluster. It gets a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
-	// Admit passes on what a newcomer has asked a server that does not lead.
+	// Admit forwards the request of a newcomer to the leader.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
 	// GetDisk returns the condition of the disk that holds the server's state.
 	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
@@ -291,9 +295,9 @@ func (c *serverServiceClient) Describe(ctx context.Context, req *connect.Request
 
 // ServerServiceHandler is an implementation of the score.v1.ServerService service.
 type ServerServiceHandler interface {
-	// Enrol makes the server that calls one of the cluster, and gives it a vote when it has the log.
+	// Enrol makes the calling server one of the cluster. It gets a vote when it has the log.
 	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
-	// Admit passes on what a newcomer has asked a server that does not lead.
+	// Admit forwards the request of a newcomer to the leader.
 	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
 	// GetDisk returns the condition of the disk that holds the server's state.
 	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
@@ -369,30 +373,30 @@ func (UnimplementedServerServiceHandler) Describe(context.Context, *connect.Requ
 
 // PeerServiceClient is a client for the score.v1.PeerService service.
 type PeerServiceClient interface {
-	// Stdio relays the input and output of a job's ranks on this node.
+	// Stdio carries input and output of a job's ranks on this node.
 	Stdio(context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
-	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
-	// is no part of Stdio, where input that no rank reads would hold it up.
+	// ConfirmOutput reports how much of a job's output is shown, so that the node need not keep it.
+	// It is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
-	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
-	// beside Stdio.
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks. Like
+	// ConfirmOutput it is no part of Stdio.
 	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
-	// Relay carries one message between the stewards of a job, or of two jobs of
-	// one user.
+	// Relay carries one message between the stewards of a job, or of two jobs of one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
-	// Gossip reports a failure of a job; the receiver forwards it.
+	// Gossip reports a failure within a job. The receiver forwards it.
 	Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error)
-	// Probe is answered by an agent that is alive.
+	// Probe shows that an agent is alive.
 	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
-	// Dump copies the contexts of a job's ranks on this node.
+	// Dump returns copies of the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
-	// PutStaged takes files of a job from a server, as JobService.Stage.
+	// PutStaged stores a job's files, which a server sends, like JobService.Stage.
 	PutStaged(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
-	// FetchStaged gives a file of a job to another node, as far as it has come, and as it comes.
+	// FetchStaged sends a job's file to another node: what has come so far at once, the rest as it
+	// comes.
 	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest]) (*connect.ServerStreamForClient[scorev1.StagedData], error)
-	// ListStaged lists what the node keeps.
+	// ListStaged lists the files that the node keeps.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
 
@@ -548,30 +552,30 @@ func (c *peerServiceClient) ListStaged(ctx context.Context, req *connect.Request
 
 // PeerServiceHandler is an implementation of the score.v1.PeerService service.
 type PeerServiceHandler interface {
-	// Stdio relays the input and output of a job's ranks on this node.
+	// Stdio carries input and output of a job's ranks on this node.
 	Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error
-	// ConfirmOutput tells how much of a job's output is shown, so that the node need not keep it. It
-	// is no part of Stdio, where input that no rank reads would hold it up.
+	// ConfirmOutput reports how much of a job's output is shown, so that the node need not keep it.
+	// It is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
-	// PaceOutput bounds for a while how fast a job's output is read from its ranks, as ConfirmOutput
-	// beside Stdio.
+	// PaceOutput bounds for a while how fast a job's output is read from its ranks. Like
+	// ConfirmOutput it is no part of Stdio.
 	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
 	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
-	// Relay carries one message between the stewards of a job, or of two jobs of
-	// one user.
+	// Relay carries one message between the stewards of a job, or of two jobs of one user.
 	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
-	// Gossip reports a failure of a job; the receiver forwards it.
+	// Gossip reports a failure within a job. The receiver forwards it.
 	Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error)
-	// Probe is answered by an agent that is alive.
+	// Probe shows that an agent is alive.
 	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
-	// Dump copies the contexts of a job's ranks on this node.
+	// Dump returns copies of the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
-	// PutStaged takes files of a job from a server, as JobService.Stage.
+	// PutStaged stores a job's files, which a server sends, like JobService.Stage.
 	PutStaged(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
-	// FetchStaged gives a file of a job to another node, as far as it has come, and as it comes.
+	// FetchStaged sends a job's file to another node: what has come so far at once, the rest as it
+	// comes.
 	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest], *connect.ServerStream[scorev1.StagedData]) error
-	// ListStaged lists what the node keeps.
+	// ListStaged lists the files that the node keeps.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
 

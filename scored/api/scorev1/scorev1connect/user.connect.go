@@ -2,10 +2,12 @@
 //
 // Source: score/v1/user.proto
 
-// What users' programs (scrun, scored) ask of the daemon of their own host,
-// over its Unix socket. The caller's identity is the kernel's word.
+// What users' programs (scrun, scored) ask the daemon of their own host, over its Unix socket. The
+// caller's identity comes from the kernel.
 //
-// Which texts are UTF-8 is said in job.proto.
+// XRequest and XResponse belong to the call X. Fields whose names end in _nanos are nanoseconds: an
+// instant is one of the cluster's clock, unless the comment names another. job.proto says which
+// texts are UTF-8. A request has at most api.MaxUserMessage bytes.
 
 package scorev1connect
 
@@ -135,34 +137,38 @@ const (
 
 // JobServiceClient is a client for the score.v1.JobService service.
 type JobServiceClient interface {
-	// Submit commits a job; the reply means a majority has it on disk.
+	// Submit commits a job. When it answers, a majority of servers has the job on disk.
 	Submit(context.Context, *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error)
 	// Attach carries a job's input, output, signals and end.
 	Attach(context.Context) *connect.BidiStreamForClient[scorev1.AttachRequest, scorev1.AttachEvent]
-	// ConfirmOutput tells up to where the output of an Attach is shown, so that the
-	// nodes need not keep it.
+	// ConfirmOutput reports how much of the output of an Attach is shown, so that the nodes need not
+	// keep it.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
+	// ListJobs lists jobs by id.
 	ListJobs(context.Context, *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error)
+	// GetJob returns one job with its ranks.
 	GetJob(context.Context, *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error)
+	// ExplainJob returns what a queued job waits for.
 	ExplainJob(context.Context, *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error)
+	// CancelJob ends a job.
 	CancelJob(context.Context, *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error)
+	// SignalJob sends a signal to all ranks of a job.
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
 	// RequeueJob ends a job's ranks and puts it back into the queue.
 	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
-	// WaitJob answers when the job is done.
+	// WaitJob returns the job when it is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels returns the state of the channels of running jobs' ranks.
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
-	// Stage takes the files of a job that is to be submitted. The first message says which, the answer which of
-	// them are not kept yet; these follow in that order, one after the other, and a last answer says that they are.
+	// Stage stores the files of a job that is to be submitted. The first message lists them, and the
+	// answer says which are missing. These follow one after the other, in the order of the answer. A
+	// last answer confirms them.
 	Stage(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
-	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's own; an
-	// operator's: all.
+	// ListStaged lists the files that nodes keep for jobs: the caller's own; to an operator all.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
-	// GetHistory lists finished jobs with what they used: the caller's own; an
-	// operator's: all.
+	// GetHistory lists finished jobs with what they used: the caller's own; to an operator all.
 	GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error)
 }
 
@@ -366,34 +372,38 @@ func (c *jobServiceClient) GetHistory(ctx context.Context, req *connect.Request[
 
 // JobServiceHandler is an implementation of the score.v1.JobService service.
 type JobServiceHandler interface {
-	// Submit commits a job; the reply means a majority has it on disk.
+	// Submit commits a job. When it answers, a majority of servers has the job on disk.
 	Submit(context.Context, *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error)
 	// Attach carries a job's input, output, signals and end.
 	Attach(context.Context, *connect.BidiStream[scorev1.AttachRequest, scorev1.AttachEvent]) error
-	// ConfirmOutput tells up to where the output of an Attach is shown, so that the
-	// nodes need not keep it.
+	// ConfirmOutput reports how much of the output of an Attach is shown, so that the nodes need not
+	// keep it.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.ConfirmOutputRequest]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
+	// ListJobs lists jobs by id.
 	ListJobs(context.Context, *connect.Request[scorev1.ListJobsRequest]) (*connect.Response[scorev1.ListJobsResponse], error)
+	// GetJob returns one job with its ranks.
 	GetJob(context.Context, *connect.Request[scorev1.GetJobRequest]) (*connect.Response[scorev1.GetJobResponse], error)
+	// ExplainJob returns what a queued job waits for.
 	ExplainJob(context.Context, *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error)
+	// CancelJob ends a job.
 	CancelJob(context.Context, *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error)
+	// SignalJob sends a signal to all ranks of a job.
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
 	// RequeueJob ends a job's ranks and puts it back into the queue.
 	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
-	// WaitJob answers when the job is done.
+	// WaitJob returns the job when it is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels returns the state of the channels of running jobs' ranks.
 	ListChannels(context.Context, *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error)
 	// DumpJob copies the contexts of a running job's ranks.
 	DumpJob(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
-	// Stage takes the files of a job that is to be submitted. The first message says which, the answer which of
-	// them are not kept yet; these follow in that order, one after the other, and a last answer says that they are.
+	// Stage stores the files of a job that is to be submitted. The first message lists them, and the
+	// answer says which are missing. These follow one after the other, in the order of the answer. A
+	// last answer confirms them.
 	Stage(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
-	// ListStaged tells what nodes keep of the files that were sent along with jobs: the caller's own; an
-	// operator's: all.
+	// ListStaged lists the files that nodes keep for jobs: the caller's own; to an operator all.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
-	// GetHistory lists finished jobs with what they used: the caller's own; an
-	// operator's: all.
+	// GetHistory lists finished jobs with what they used: the caller's own; to an operator all.
 	GetHistory(context.Context, *connect.Request[scorev1.GetHistoryRequest]) (*connect.Response[scorev1.GetHistoryResponse], error)
 }
 
@@ -597,40 +607,46 @@ func (UnimplementedJobServiceHandler) GetHistory(context.Context, *connect.Reque
 
 // ClusterServiceClient is a client for the score.v1.ClusterService service.
 type ClusterServiceClient interface {
+	// ListNodes lists the nodes by name.
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
 	// DrainNode keeps new jobs from a node.
 	DrainNode(context.Context, *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error)
 	// ResumeNode gives a drained node jobs again.
 	ResumeNode(context.Context, *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error)
-	// RemoveNode takes a node without jobs out of the cluster, and takes back its certificates.
+	// RemoveNode removes a node without jobs from the cluster, and revokes its certificates.
 	RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error)
 	GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error)
+	// SetSettings changes the settings that it names.
 	SetSettings(context.Context, *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error)
-	// SwitchMetrics returns how long the steps of the switches took.
+	// SwitchMetrics returns how long the steps of switches took.
 	SwitchMetrics(context.Context, *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error)
+	// GetMatrix returns the gang matrix.
 	GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error)
-	// GetTop returns in one call what scored top shows.
+	// GetTop returns what scored top shows, in one call.
 	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
+	// GetVersion returns the version of the cluster.
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
-	// CreateToken makes a token with which one daemon can join.
+	// CreateToken makes a token by which one daemon can join.
 	CreateToken(context.Context, *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error)
 	ListTokens(context.Context, *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error)
 	RemoveToken(context.Context, *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error)
-	// ListCertificates lists those of the daemons that have joined.
+	// ListCertificates lists the certificates of daemons that have joined.
 	ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error)
-	// RevokeCertificates takes back all certificates of a daemon.
+	// RevokeCertificates revokes all certificates of a daemon.
 	RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error)
-	// ListUsers tells of users, what they may do and what they have used: of the
-	// caller; an operator's: of all.
+	// ListUsers returns what users may do and what they have used: of the caller; to an operator of
+	// all.
 	ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error)
+	// SetUser changes a user's role, share and limits.
 	SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error)
-	// SaveSnapshot gives the cluster's whole state as it is at one moment, as a file of
-	// package scored/backup.
+	// SaveSnapshot returns the cluster's whole state at one moment, as a file of package
+	// scored/backup.
 	SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest]) (*connect.ServerStreamForClient[scorev1.SaveSnapshotResponse], error)
+	// ListServers lists the servers with what the leader knows of them.
 	ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error)
-	// RemoveServer takes a server out of the cluster, and takes back its certificates.
+	// RemoveServer removes a server from the cluster, and revokes its certificates.
 	RemoveServer(context.Context, *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error)
-	// StepDown has the server that leads let another one lead.
+	// StepDown makes the leader let another server lead.
 	StepDown(context.Context, *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error)
 }
 
@@ -906,40 +922,46 @@ func (c *clusterServiceClient) StepDown(ctx context.Context, req *connect.Reques
 
 // ClusterServiceHandler is an implementation of the score.v1.ClusterService service.
 type ClusterServiceHandler interface {
+	// ListNodes lists the nodes by name.
 	ListNodes(context.Context, *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error)
 	// DrainNode keeps new jobs from a node.
 	DrainNode(context.Context, *connect.Request[scorev1.DrainNodeRequest]) (*connect.Response[scorev1.DrainNodeResponse], error)
 	// ResumeNode gives a drained node jobs again.
 	ResumeNode(context.Context, *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error)
-	// RemoveNode takes a node without jobs out of the cluster, and takes back its certificates.
+	// RemoveNode removes a node without jobs from the cluster, and revokes its certificates.
 	RemoveNode(context.Context, *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error)
 	GetSettings(context.Context, *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error)
+	// SetSettings changes the settings that it names.
 	SetSettings(context.Context, *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error)
-	// SwitchMetrics returns how long the steps of the switches took.
+	// SwitchMetrics returns how long the steps of switches took.
 	SwitchMetrics(context.Context, *connect.Request[scorev1.SwitchMetricsRequest]) (*connect.Response[scorev1.SwitchMetricsResponse], error)
+	// GetMatrix returns the gang matrix.
 	GetMatrix(context.Context, *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error)
-	// GetTop returns in one call what scored top shows.
+	// GetTop returns what scored top shows, in one call.
 	GetTop(context.Context, *connect.Request[scorev1.GetTopRequest]) (*connect.Response[scorev1.GetTopResponse], error)
+	// GetVersion returns the version of the cluster.
 	GetVersion(context.Context, *connect.Request[scorev1.GetVersionRequest]) (*connect.Response[scorev1.GetVersionResponse], error)
-	// CreateToken makes a token with which one daemon can join.
+	// CreateToken makes a token by which one daemon can join.
 	CreateToken(context.Context, *connect.Request[scorev1.CreateTokenRequest]) (*connect.Response[scorev1.CreateTokenResponse], error)
 	ListTokens(context.Context, *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error)
 	RemoveToken(context.Context, *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error)
-	// ListCertificates lists those of the daemons that have joined.
+	// ListCertificates lists the certificates of daemons that have joined.
 	ListCertificates(context.Context, *connect.Request[scorev1.ListCertificatesRequest]) (*connect.Response[scorev1.ListCertificatesResponse], error)
-	// RevokeCertificates takes back all certificates of a daemon.
+	// RevokeCertificates revokes all certificates of a daemon.
 	RevokeCertificates(context.Context, *connect.Request[scorev1.RevokeCertificatesRequest]) (*connect.Response[scorev1.RevokeCertificatesResponse], error)
-	// ListUsers tells of users, what they may do and what they have used: of the
-	// caller; an operator's: of all.
+	// ListUsers returns what users may do and what they have used: of the caller; to an operator of
+	// all.
 	ListUsers(context.Context, *connect.Request[scorev1.ListUsersRequest]) (*connect.Response[scorev1.ListUsersResponse], error)
+	// SetUser changes a user's role, share and limits.
 	SetUser(context.Context, *connect.Request[scorev1.SetUserRequest]) (*connect.Response[scorev1.SetUserResponse], error)
-	// SaveSnapshot gives the cluster's whole state as it is at one moment, as a file of
-	// package scored/backup.
+	// SaveSnapshot returns the cluster's whole state at one moment, as a file of package
+	// scored/backup.
 	SaveSnapshot(context.Context, *connect.Request[scorev1.SaveSnapshotRequest], *connect.ServerStream[scorev1.SaveSnapshotResponse]) error
+	// ListServers lists the servers with what the leader knows of them.
 	ListServers(context.Context, *connect.Request[scorev1.ListServersRequest]) (*connect.Response[scorev1.ListServersResponse], error)
-	// RemoveServer takes a server out of the cluster, and takes back its certificates.
+	// RemoveServer removes a server from the cluster, and revokes its certificates.
 	RemoveServer(context.Context, *connect.Request[scorev1.RemoveServerRequest]) (*connect.Response[scorev1.RemoveServerResponse], error)
-	// StepDown has the server that leads let another one lead.
+	// StepDown makes the leader let another server lead.
 	StepDown(context.Context, *connect.Request[scorev1.StepDownRequest]) (*connect.Response[scorev1.StepDownResponse], error)
 }
 

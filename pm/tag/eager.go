@@ -1,0 +1,40 @@
+package tag
+
+import "score/pm/uct"
+
+// sendEager sends a message with its bytes. The error is ErrAgain, errNarrow, errOffer, or why the
+// peer is lost.
+func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error {
+	if len(data) > p.eager {
+		return errOffer
+	}
+	units := unitsOf(len(data))
+	if !p.credit.take(units) {
+		return errNarrow
+	}
+	limit := p.window.limit()
+	h := uct.Header{ID: idEager, To: port, From: e.port, Bits: v.bits(), Arg: limit}
+	var err error
+	if v.hasData() || v.sync() {
+		err = p.sendWithHead(h, v, data)
+	} else {
+		err = p.ep.SendWord(h, v.tag, data)
+	}
+	if err != nil {
+		p.credit.used -= units
+		return err
+	}
+	p.window.announced = limit
+	e.stack.counts.Eager++
+	return nil
+}
+
+// sendWithHead sends an eager message that says more of itself than its tag.
+func (p *peer) sendWithHead(h uct.Header, v envelope, data []byte) error {
+	buf, err := p.ep.Reserve(h, v.headLength()+len(data))
+	if err != nil {
+		return err
+	}
+	putEager(buf, v, data)
+	return p.ep.Commit()
+}

@@ -1,0 +1,74 @@
+package leader
+
+import (
+	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+	"google.golang.org/protobuf/proto"
+)
+
+// spawnKey identifies a spawn request of a rank, so that a repeated one is recognized.
+type spawnKey struct {
+	node    string
+	request uint64
+}
+
+// spawn starts the job that a rank of another asked for. It joins its parent's gang: the two
+// exchange messages, so they must run together.
+func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
+	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
+	send := func() {
+		c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
+	}
+	parent, p := c.partOf(n, m.GetJobId())
+	if p == nil {
+		return
+	}
+	key := spawnKey{n.name, m.GetRequest()}
+	if child, ok := parent.spawned[key]; ok {
+		reply.ChildJob = child
+		send()
+		return
+	}
+	child, err := c.child(parent, m)
+	if err != nil {
+		c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
+		c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI reports only an error code for it
+		reply.Error = plain(err)
+		send()
+		return
+	}
+	if parent.spawned == nil {
+		parent.spawned = make(map[spawnKey]uint64)
+	}
+	parent.spawned[key] = child.id
+	reply.ChildJob = child.id
+	send() // after the commit, as all its effects
+}
+
+func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
+	if parent.state != running {
+		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
+	}
+	spec, own, err := childSpec(parent, m.GetApps())
+	if err != nil {
+		return nil, err
+	}
+	child := c.newJob(spec, parent.user)
+	child.parent, child.parents = parent, parent.id
+	child.own = proto.CloneOf(child.listed)
+	child.own.Env = own
+	child.bytes = proto.Size(child.own)
+	if err := c.mayHaveChild(child); err != nil {
+		return nil, err
+	}
+	for key, value := range m.GetPreput() {
+		child.preput = append(child.preput, state.Pair{Key: key, Value: value})
+	}
+	slices.SortFunc(child.preput, func(x, y state.Pair) int { return strings.Compare(x.Key, y.Key) })
+	return child, c.queue(child)
+}
