@@ -88,15 +88,21 @@ func killIfMarked(pid int, uid uint32, mark string) (killed, doubtful bool) {
 	if err != nil {
 		return false, false // another user's, or dead
 	}
-	// The real id is that of who started the process, also if it is a set-user-id program.
-	status, err := os.ReadFile(filepath.Join(dir, "status"))
-	if err != nil || !bytes.Contains(status, fmt.Appendf(nil, "\nUid:\t%d\t", uid)) {
+	switch {
+	case len(environ) == 0:
+		return false, mayHaveMore(pid) && isOf(dir, uid)
+	case !hasMark(environ, mark) || !isOf(dir, uid):
 		return false, false
+	default:
+		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil, false
 	}
-	if len(environ) == 0 {
-		return false, mayHaveMore(pid)
-	}
-	return hasMark(environ, mark) && unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil, false
+}
+
+// isOf reports whether the user has started a process, by its directory in /proc. The real id stays
+// that user's in a set-user-id program.
+func isOf(dir string, uid uint32) bool {
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	return err == nil && bytes.Contains(status, fmt.Appendf(nil, "\nUid:\t%d\t", uid))
 }
 
 func hasMark(environ []byte, mark string) bool {
