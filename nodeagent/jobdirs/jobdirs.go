@@ -181,8 +181,7 @@ func jobsIn(place string, kept func(dir string) bool) (dirs []string, err error)
 func ownersOf(dirs []string) (owners []*launch.User) {
 	seen := make(map[uint32]bool)
 	for _, dir := range dirs {
-		var st unix.Stat_t
-		if unix.Lstat(dir, &st) == nil && !seen[st.Uid] {
+		if st, err := userfs.StatEntry(dir); err == nil && !seen[st.Uid] {
 			seen[st.Uid] = true
 			owners = append(owners, &launch.User{UID: st.Uid, GID: st.Gid})
 		}
@@ -237,7 +236,7 @@ func (d *Dirs) removeDir(dir string) {
 
 // removeOwned removes a directory. It removes the contents with the rights of its owner alone.
 func removeOwned(ctx context.Context, dir string) error {
-	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	open, err := userfs.OpenEntry(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if errors.Is(err, unix.ENOENT) {
 		return nil // the agent died after it had removed it
 	}
@@ -247,10 +246,9 @@ func removeOwned(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	open := os.NewFile(uintptr(fd), dir)
 	defer open.Close()
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	if err := unix.Fstat(int(open.Fd()), &st); err != nil {
 		return err
 	}
 	owner := &launch.User{UID: st.Uid, GID: st.Gid}

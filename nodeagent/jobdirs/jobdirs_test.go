@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
+	"score/nodeagent/userfs"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -225,6 +226,38 @@ func TestOthersDirectoriesStay(t *testing.T) {
 	}
 	if _, err := os.Stat(precious); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a user has mounted over a directory stays, and nobody waits for it.
+func TestMountedDirectoriesStay(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	d, _ := newDirs(t)
+	open(t, d)
+	dir := leave(t, d.options.JobsDir, "3-left")
+	if err := unix.Mount("mounted", dir, "tmpfs", 0, ""); err != nil {
+		t.Skip("this host cannot mount: ", err)
+	}
+	defer func() { _ = unix.Unmount(dir, unix.MNT_DETACH) }() // it may be gone
+	if err := os.WriteFile(filepath.Join(dir, "precious"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeOwned(t.Context(), dir); !errors.Is(err, userfs.ErrMount) {
+		t.Error(err)
+	}
+	if owners := ownersOf([]string{dir}); len(owners) > 0 {
+		t.Errorf("whoever mounted it says that it is %v's", owners)
+	}
+	if got := names(dir); !slices.Equal(got, []string{"precious"}) {
+		t.Errorf("left: %q", got)
+	}
+	if err := unix.Unmount(dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := removeOwned(t.Context(), dir); err != nil || names(d.options.JobsDir) != nil {
+		t.Errorf("%v, left: %q", err, names(d.options.JobsDir))
 	}
 }
 

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/realtime"
 	"score/nodeagent/strays"
@@ -48,7 +49,7 @@ func (j *Job) sweep() {
 		wait.Sleep(j.options.Forced, killPause)
 	}
 	if group, _ := steward.Groups(); group == "" {
-		strays.Kill(j.options.Forced, j.mark)
+		strays.Kill(j.options.Forced, filetransfer.User(j.order.GetUser()).UID, j.mark)
 	}
 	usage := &scorev1.Usage{}
 	if cpu, err := steward.CPUTime(); err == nil {

@@ -16,7 +16,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -138,18 +139,17 @@ func findIn(place, prefix string) (paths []string) {
 // remove removes a directory with the rights of its owner alone. Only its owner can replace it
 // meanwhile, since its place is sticky.
 func remove(ctx context.Context, path string, owned func(uid uint32) bool) error {
-	info, err := os.Lstat(path)
+	st, err := userfs.StatEntry(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("removing a job's directory: %w", err)
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() || !owned(stat.Uid) {
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || !owned(st.Uid) {
 		return fmt.Errorf("removing a job's directory %s: %w", path, errOwner)
 	}
-	owner := &launch.User{UID: stat.Uid, GID: stat.Gid}
+	owner := &launch.User{UID: st.Uid, GID: st.Gid}
 	if err := launch.AsUser(owner, func() error { return userfs.RemoveAll(ctx, path) }); err != nil {
 		return fmt.Errorf("removing a job's directory %s: %w", path, err)
 	}

@@ -4,6 +4,7 @@ package strays
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"score/nodeagent/wait"
@@ -37,11 +38,12 @@ func MarkIn(env []string) string {
 // program, which takes a millisecond, longer on a busy machine.
 const strayDoubt = time.Second
 
-// Kill ends all processes that carry the mark, until there is none or ctx
-// ends. A program that clears its environment escapes.
-func Kill(ctx context.Context, mark string) {
+// Kill ends all processes of the user that carry the mark, until there is none or ctx ends. A
+// program that clears its environment escapes. Another user's process is left alone: the mark is no
+// secret, and a user can pass it on to programs that run for others.
+func Kill(ctx context.Context, uid uint32, mark string) {
 	for until := time.Now().Add(strayDoubt); ctx.Err() == nil; wait.Sleep(ctx, strayPause) {
-		killed, doubtful := killMarked(mark)
+		killed, doubtful := killMarked(uid, mark)
 		if killed > 0 {
 			until = time.Now().Add(strayDoubt)
 			continue
@@ -52,9 +54,9 @@ func Kill(ctx context.Context, mark string) {
 	}
 }
 
-// killMarked kills the processes that carry the mark. It counts them, and those that may carry it
-// but did not show it.
-func killMarked(mark string) (killed, doubtful int) {
+// killMarked kills the user's processes that carry the mark. It counts them, and those that may
+// carry it but did not show it.
+func killMarked(uid uint32, mark string) (killed, doubtful int) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0, 0
@@ -64,16 +66,43 @@ func killMarked(mark string) (killed, doubtful int) {
 		if err != nil {
 			continue
 		}
-		environ, err := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
-		switch {
-		case err != nil: // another user's, or dead
-		case len(environ) == 0 && mayHaveMore(pid):
-			doubtful++
-		case hasMark(environ, mark) && unix.Kill(pid, unix.SIGKILL) == nil:
+		switch isKilled, isDoubtful := killIfMarked(pid, uid, mark); {
+		case isKilled:
 			killed++
+		case isDoubtful:
+			doubtful++
 		}
 	}
 	return killed, doubtful
+}
+
+// killIfMarked kills a process if it is the user's and carries the mark.
+func killIfMarked(pid int, uid uint32, mark string) (killed, doubtful bool) {
+	fd, err := unix.PidfdOpen(pid, 0) // another process may get the number
+	if err != nil {
+		return false, false
+	}
+	defer unix.Close(fd)
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
+	if err != nil {
+		return false, false // another user's, or dead
+	}
+	switch {
+	case len(environ) == 0:
+		return false, mayHaveMore(pid) && isOf(dir, uid)
+	case !hasMark(environ, mark) || !isOf(dir, uid):
+		return false, false
+	default:
+		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil, false
+	}
+}
+
+// isOf reports whether the user has started a process, by its directory in /proc. The real id stays
+// that user's in a set-user-id program.
+func isOf(dir string, uid uint32) bool {
+	status, err := os.ReadFile(filepath.Join(dir, "status"))
+	return err == nil && bytes.Contains(status, fmt.Appendf(nil, "\nUid:\t%d\t", uid))
 }
 
 func hasMark(environ []byte, mark string) bool {

@@ -6,9 +6,42 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 )
+
+// self is the user of the processes.
+var self = uint32(os.Geteuid())
+
+// A user's process is not killed because another user's job has put its mark into its environment.
+func TestOthersProcessesAreLeftAlone(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root has processes of several users")
+	}
+	const other = 61_234
+	mark := fmt.Sprintf("%s=others-%d", Variable, os.Getpid())
+	start := func(uid uint32) <-chan error {
+		command := exec.Command("sleep", "1000")
+		command.Env, command.Dir = []string{mark}, "/"
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		if err := command.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- command.Wait() }()
+		t.Cleanup(func() { _ = command.Process.Kill() })
+		return ended
+	}
+	roots, others := start(0), start(other)
+	Kill(t.Context(), other, mark)
+	<-others
+	select {
+	case <-roots:
+		t.Error("root's process was killed")
+	default:
+	}
+}
 
 // A process that executes a program shows no environment for an instant. It is found all the same.
 func TestStrayInTheMidstOfAnExec(t *testing.T) {
@@ -29,7 +62,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 			_ = stray.Wait() // it is killed
 			close(ended)
 		}()
-		Kill(t.Context(), mark)
+		Kill(t.Context(), self, mark)
 		select {
 		case <-ended:
 		case <-time.After(timeout):
@@ -82,7 +115,7 @@ func TestStraysAreKilledByTheirMark(t *testing.T) {
 	mark := Variable + "=test-" + time.Now().Format(time.RFC3339Nano) + "-1"
 	_, ended := start("A=b", mark)
 	_, other := start(mark+"2", "B="+mark)
-	Kill(t.Context(), mark)
+	Kill(t.Context(), self, mark)
 	<-ended
 	select {
 	case <-other:

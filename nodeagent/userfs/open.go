@@ -3,6 +3,7 @@ package userfs
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,4 +77,46 @@ func Access(path string, mode uint32) error {
 	}
 	defer unix.Close(fd)
 	return unix.Faccessat2(fd, "", mode, unix.AT_EACCESS|unix.AT_EMPTY_PATH)
+}
+
+// ErrMount means that something is mounted at a path.
+var ErrMount = errors.New("something is mounted there; unmount it")
+
+// OpenEntry opens the name at the end of a path, without following a link there, and without asking
+// a file system that a user has mounted there: it might never answer.
+func OpenEntry(path string, flags int) (*os.File, error) {
+	up, err := unix.Open(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: filepath.Dir(path), Err: err}
+	}
+	defer unix.Close(up)
+	fd, err := openBelow(up, filepath.Base(path), flags)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// StatEntry returns the status of the name at the end of a path, like OpenEntry.
+func StatEntry(path string) (st unix.Stat_t, err error) {
+	entry, err := OpenEntry(path, unix.O_PATH)
+	if err != nil {
+		return st, err
+	}
+	defer entry.Close()
+	return st, unix.Fstat(int(entry.Fd()), &st)
+}
+
+// openBelow opens a name of a directory, unless it is a link or something is mounted there.
+func openBelow(dir int, name string, flags int) (fd int, err error) {
+	how := unix.OpenHow{Flags: uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS}
+	for {
+		switch fd, err = unix.Openat2(dir, name, &how); {
+		case errors.Is(err, unix.EXDEV):
+			return -1, ErrMount
+		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN):
+		default:
+			return fd, err
+		}
+	}
 }

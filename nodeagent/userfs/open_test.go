@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,5 +74,57 @@ func TestOpenNothingOfProc(t *testing.T) {
 	}
 	if _, err := Open(loop, unix.O_RDONLY, 0); !errors.Is(err, unix.ELOOP) {
 		t.Errorf("a link to itself: %v", err)
+	}
+}
+
+// mountSilent mounts a file system that never answers.
+func mountSilent(t *testing.T, dir string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount")
+	}
+	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("this host cannot mount file systems of users: ", err)
+	}
+	t.Cleanup(func() { fuse.Close() }) // which ends all that waits for it
+	if err := unix.Mount("silent", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV,
+		fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=0,allow_other", fuse.Fd(), os.Geteuid())); err != nil {
+		t.Skip("this host cannot mount file systems of users: ", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+// A file system that a user has mounted is not asked anything.
+func TestMountsAreLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	mounted := filepath.Join(dir, "mounted")
+	if err := os.Mkdir(mounted, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	mountSilent(t, mounted)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if entry, err := OpenEntry(mounted, unix.O_RDONLY|unix.O_DIRECTORY); !errors.Is(err, ErrMount) {
+			t.Errorf("opened %v: %v", entry, err)
+		}
+		if _, err := StatEntry(mounted); !errors.Is(err, ErrMount) {
+			t.Error(err)
+		}
+		if err := RemoveAll(t.Context(), dir); !errors.Is(err, unix.EBUSY) {
+			t.Error(err)
+		}
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the file system was asked")
+	}
+	if _, err := StatEntry(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if st, err := StatEntry(dir); err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		t.Errorf("%v, %v", st, err)
 	}
 }

@@ -182,15 +182,11 @@ func openOwn(dir *os.File, name string) (*os.File, error) {
 }
 
 func openDir(dir *os.File, name string) (*os.File, error) {
-	for {
-		fd, err := unix.Openat(int(dir.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		if err == nil {
-			return os.NewFile(uintptr(fd), name), nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, err
-		}
+	fd, err := openBelow(int(dir.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, err
 	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // removing wraps an error with the name that could not be removed, clipped.

@@ -121,6 +121,7 @@ type job struct {
 	childVerdict  *scorev1.Verdict       // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
 	childEnds     []childEnd             // of the latest children that left by themselves
 	names         int                    // number of names that it has published
+	published     int                    // their bytes, and those of replies
 	lookups       map[requestKey]nameKey // of its ranks, pending
 	placeAsks     []placeAsk             // where it is, asked by other jobs while it is queued
 	replies       replies                // to its requests about names

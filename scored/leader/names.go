@@ -17,9 +17,18 @@ const (
 	maxServiceName = 640
 	maxPortName    = 16 << 10
 	maxLookups     = 1 << 14
+	// maxLookupsOfOne bounds the pending lookups of a user's jobs: two jobs that wait for as many
+	// names as they may. One name answers them all at once, and all may be of one node, so it is a
+	// quarter of what may wait for an agent (rpc.maxOutbox).
+	maxLookupsOfOne = 1 << 15
+	// maxPublishedOfOne bounds the bytes of the names that a user's jobs have published, and of the
+	// answers that are kept about names that are gone: four jobs that publish as much as they may.
+	// Every server keeps them in memory, and in its log.
+	maxPublishedOfOne = 16 << 20
 	// maxKeptReplies bounds the answers that are kept for one job's repeated requests: an agent
 	// that lost them is back within NodeGrace, and few of a job's ranks use names at the same time.
 	maxKeptReplies = state.MaxAnswersPerJob
+	maxKeptBytes   = state.MaxAnswerBytes
 )
 
 // nameKey identifies a name: users do not see each other's names.
@@ -53,20 +62,42 @@ type requestKey struct {
 type replies struct {
 	byRequest map[requestKey]*scorev1.NameReply
 	order     []requestKey // oldest first
+	bytes     int          // of the ports in them
 }
 
 func (r *replies) add(node string, reply *scorev1.NameReply) {
 	if r.byRequest == nil {
 		r.byRequest = make(map[requestKey]*scorev1.NameReply)
 	}
-	if len(r.order) == maxKeptReplies {
-		delete(r.byRequest, r.order[0])
-		r.order = slices.Delete(r.order, 0, 1)
-	}
 	key := requestKey{node, reply.GetRequest()}
 	r.byRequest[key] = reply
 	r.order = append(r.order, key)
+	r.bytes += len(reply.GetPort())
+	for len(r.order) > maxKeptReplies || r.bytes > maxKeptBytes {
+		oldest := r.order[0]
+		r.bytes -= len(r.byRequest[oldest].GetPort())
+		delete(r.byRequest, oldest)
+		r.order = slices.Delete(r.order, 0, 1)
+	}
 }
+
+// keepReply keeps an answer for a job that may ask again.
+func (c *controller) keepReply(j *job, node string, reply *scorev1.NameReply) {
+	if !j.active() {
+		return
+	}
+	before := j.replies.bytes
+	j.replies.add(node, reply)
+	c.countPublished(j, j.replies.bytes-before)
+}
+
+// countPublished counts the bytes of names and answers.
+func (c *controller) countPublished(j *job, change int) {
+	j.published += change
+	c.account(j.user.GetUid(), j.user.GetUser()).published += change
+}
+
+func (n name) size(service string) int { return len(service) + len(n.port) }
 
 // nameRequest publishes, finds or removes a name for a rank. A repeated request gets the same
 // answer.
@@ -98,7 +129,7 @@ func (c *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 		// not ok
 	}
 	if once && reply.GetOk() {
-		j.replies.add(n.name, reply)
+		c.keepReply(j, n.name, reply)
 	}
 	c.send(n.link, nameMessage(reply))
 	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
@@ -115,13 +146,15 @@ func (c *controller) waitForName(j *job, key nameKey, by requestKey) bool {
 	if _, waits := j.lookups[by]; waits {
 		return true
 	}
-	if len(j.lookups) >= maxLookups {
+	a := c.account(key.uid, j.user.GetUser())
+	if !j.active() || len(j.lookups) >= maxLookups || a.lookups >= maxLookupsOfOne {
 		return false
 	}
 	if j.lookups == nil {
 		j.lookups = make(map[requestKey]nameKey)
 	}
 	j.lookups[by] = key
+	a.lookups++
 	c.lookups[key] = append(c.lookups[key], nameWait{j.id, by})
 	return true
 }
@@ -140,8 +173,9 @@ func (c *controller) namePublished(key nameKey) {
 		reply := &scorev1.NameReply{JobId: w.job, Request: w.by.request, Ok: true, Port: found.port}
 		if j := c.jobs[w.job]; j != nil {
 			delete(j.lookups, w.by)
+			c.account(key.uid, j.user.GetUser()).lookups--
 			if found.once {
-				j.replies.add(w.by.node, reply)
+				c.keepReply(j, w.by.node, reply)
 			}
 		}
 		c.send(n.link, nameMessage(reply))
@@ -170,10 +204,15 @@ func (c *controller) publish(key nameKey, wanted name) bool {
 	if !j.active() || len(key.service) > maxServiceName || len(wanted.port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
 		return false
 	}
+	size := wanted.size(key.service)
+	if c.account(key.uid, j.user.GetUser()).published+size > maxPublishedOfOne {
+		return false
+	}
 	if !texts.Valid(key.service, wanted.port) && c.requireProtocol(protocol.Texts) != nil {
 		return false
 	}
 	j.names++
+	c.countPublished(j, size)
 	c.names[key] = wanted
 	c.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
 		JobId: j.id, Service: key.service, Port: wanted.port, Once: wanted.once,
@@ -198,11 +237,12 @@ func (c *controller) restoreNames(s *state.State) {
 		}
 		if j := c.jobs[record.Job]; j != nil {
 			j.names++
+			c.countPublished(j, len(record.Service)+len(record.Port))
 		}
 	}
 	for _, j := range c.jobs {
 		for _, a := range s.Job(j.id).Answers {
-			j.replies.add(a.Node, &scorev1.NameReply{JobId: j.id, Request: a.Number, Ok: true, Port: a.Port})
+			c.keepReply(j, a.Node, &scorev1.NameReply{JobId: j.id, Request: a.Number, Ok: true, Port: a.Port})
 		}
 	}
 }
@@ -212,6 +252,7 @@ func (c *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 		return false
 	}
 	j.names--
+	c.countPublished(j, -c.names[key].size(key.service))
 	delete(c.names, key)
 	c.propose(&statepb.Command{Command: &statepb.Command_UnpublishName{UnpublishName: &statepb.UnpublishName{
 		JobId: j.id, Service: key.service, By: c.requestBy(by),
@@ -222,6 +263,8 @@ func (c *controller) unpublish(j *job, key nameKey, by state.NameRequest) bool {
 // dropNames removes a job's names and lookups; the entry of its end does the same in the state.
 func (c *controller) dropNames(j *job) {
 	j.replies = replies{}
+	c.countPublished(j, -j.published)
+	c.account(j.user.GetUid(), j.user.GetUser()).lookups -= len(j.lookups)
 	for key, name := range c.names {
 		if name.job == j.id {
 			delete(c.names, key)

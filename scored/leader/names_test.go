@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"score/scored/state"
 	"strings"
 	"testing"
 )
@@ -116,5 +117,97 @@ func TestQuestionsAboutOneJobAreBounded(t *testing.T) {
 	want = fmt.Sprintf("n1: Places request 1 of job %d: 0 nodes\n", awaited)
 	if got := w.seen.String(); strings.Count(got, "Places") != 2 || !strings.Contains(got, want) {
 		t.Errorf("sent %q, without %q", got, want)
+	}
+}
+
+// TestNamesOfOneUserAreBounded: what all jobs of a user have published and wait for is bounded;
+// other users are not refused, and room comes back with the ends of jobs, also after a restart.
+func TestNamesOfOneUserAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.quiet = true
+	w.connect(hello("n1", 16))
+	ids := make([]uint64, maxPublishedOfOne/(state.MaxNamesPerJob*maxPortName)+1)
+	for i := range ids {
+		ids[i] = w.submitAs(7, jobSpec(1))
+		w.start(ids[i])
+	}
+	other := w.submitAs(8, jobSpec(1))
+	w.start(other)
+	request := uint64(0)
+	publishOnce := func(id uint64, service string) (ok bool) {
+		request++
+		w.seen.Reset()
+		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
+			JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: service, Port: strings.Repeat("p", maxPortName), Once: true,
+		}}})
+		return strings.Contains(w.seen.String(), "ok true")
+	}
+	fill := func() (published int) {
+		for _, id := range ids {
+			for i := range state.MaxNamesPerJob {
+				if publishOnce(id, fmt.Sprint(id, "-", i)) {
+					published++
+				}
+			}
+		}
+		return published
+	}
+	w.quiet = false
+	const each = maxPortName + len("1-100")
+	if n := fill(); n > maxPublishedOfOne/maxPortName || n < maxPublishedOfOne/each-1 {
+		t.Errorf("%d names of %d bytes are published", n, maxPortName)
+	}
+	if !publishOnce(other, "ocean") {
+		t.Error("another user is refused")
+	}
+	w.restart()
+	w.connect(hello("n1", 16, append(ids, other)...))
+	if publishOnce(ids[len(ids)-1], "one more") {
+		t.Error("a restart made room")
+	}
+	w.kill(ids[0])
+	w.receive("n1", nodeDone(ids[0]))
+	if !publishOnce(ids[len(ids)-1], "one more") {
+		t.Error("the end of a job made no room")
+	}
+	for _, id := range append(ids[1:], other) {
+		w.kill(id)
+		w.receive("n1", nodeDone(id))
+	}
+	if left := w.b.account(7, "").published; left != 0 {
+		t.Errorf("%d bytes are still counted", left)
+	}
+}
+
+// TestLookupsOfOneUserAreBounded: one name that all jobs of a user wait for cannot give an agent
+// more answers than may wait for it.
+func TestLookupsOfOneUserAreBounded(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 4))
+	ids := []uint64{w.submitAs(7, jobSpec(1)), w.submitAs(7, jobSpec(1)), w.submitAs(7, jobSpec(1))}
+	other := w.submitAs(8, jobSpec(1))
+	for _, id := range append(ids, other) {
+		w.start(id)
+	}
+	for _, id := range ids[:maxLookupsOfOne/maxLookups] {
+		for request := range uint64(maxLookups) {
+			w.b.onMessage("n1", w.links["n1"], lookup(id, request+1, "ocean"))
+		}
+	}
+	w.seen.Reset()
+	w.receive("n1", lookup(ids[2], 1, "ocean"))
+	w.receive("n1", lookup(other, 1, "ocean"))
+	if got := w.seen.String(); got != "n1: Name request 1 ok false port \"\"\n" {
+		t.Errorf("sent %q", got)
+	}
+	w.b.onMessage("n1", w.links["n1"], publish(ids[2], 2, "ocean"))
+	if left := w.b.account(7, "").lookups; left != 0 {
+		t.Errorf("%d lookups are still counted", left)
+	}
+	w.receive("n1", lookup(ids[2], 3, "sea"))
+	w.kill(ids[2])
+	w.receive("n1", nodeDone(ids[2]))
+	if left := w.b.account(7, "").lookups; left != 0 {
+		t.Errorf("%d lookups of an ended job are still counted", left)
 	}
 }

@@ -107,7 +107,8 @@ type byAgents struct {
 // the leader otherwise.
 func newByAgents(local http.Handler, p *Routing) *byAgents {
 	next := http.Handler(&router{Routing: p, local: local, identify: forwardAgentsUser})
-	return &byAgents{users: limitPerAgent(limitPerUser(next))}
+	// A call that waits for its turn among its user's takes none from other users of the host.
+	return &byAgents{users: limitPerUser(limitPerAgent(next))}
 }
 
 // ServeHTTP implements http.Handler. It refuses a call without reading its body.

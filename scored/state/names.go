@@ -60,7 +60,7 @@ func (s *State) answered(by NameRequest, port string) {
 	bytes := 0
 	for i := len(next.Answers) - 1; i >= 0; i-- {
 		bytes += len(next.Answers[i].Port)
-		if len(next.Answers)-i > MaxAnswersPerJob || bytes > maxAnswerBytes {
+		if len(next.Answers)-i > MaxAnswersPerJob || bytes > MaxAnswerBytes {
 			next.Answers = next.Answers[i+1:]
 			break
 		}

@@ -21,11 +21,11 @@ const (
 	MaxUnfinished = 20000
 	// MaxNamesPerJob bounds the names that one job has published. MPI programs publish a handful.
 	MaxNamesPerJob = 256
-	// MaxAnswersPerJob and maxAnswerBytes bound the answers that are kept for one job's requests
+	// MaxAnswersPerJob and MaxAnswerBytes bound the answers that are kept for one job's requests
 	// about names that are gone. They cover the requests under way when a leader dies: one for each
 	// of a few ranks, of some 100 bytes.
 	MaxAnswersPerJob = 256
-	maxAnswerBytes   = 256 << 10
+	MaxAnswerBytes   = 256 << 10
 	// MaxNodes bounds a cluster.
 	MaxNodes = jobmap.MaxNodes
 )

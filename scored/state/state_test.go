@@ -396,12 +396,12 @@ func TestAnswersAboutNamesAreKept(t *testing.T) {
 	if got := s.Job(2).Answers; len(got) != MaxAnswersPerJob || got[0].Number != 100 {
 		t.Errorf("%d answers are kept, from %d on", len(got), got[0].Number)
 	}
-	for range maxAnswerBytes/(1<<14) + 1 {
+	for range MaxAnswerBytes/(1<<14) + 1 {
 		pair := read(1)
 		pair[0].GetPublishName().Port = strings.Repeat("x", 1<<14)
 		mustApply(t, s, pair...)
 	}
-	if got := s.Job(2).Answers; len(got) != maxAnswerBytes>>14 {
+	if got := s.Job(2).Answers; len(got) != MaxAnswerBytes>>14 {
 		t.Errorf("%d long answers are kept", len(got))
 	}
 	mustApply(t, s, end(2))

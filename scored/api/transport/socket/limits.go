@@ -8,6 +8,7 @@ import (
 	"os"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,16 @@ const (
 	// that invents users: four users at their bounds.
 	maxCallsOfAgent = 4 * maxCallsOfUser
 	maxBytesOfAgent = 4 * maxBytesOfUser
+
+	// maxReadsOfUser bounds the calls of a user that are answered at once with what may be large: a
+	// page of jobs, or a job with its command line and environment, some MiB, which the daemon keeps
+	// until the caller has taken it. More calls wait for their turn, so that whoever takes no
+	// answers delays only his own.
+	maxReadsOfUser  = 16
+	maxReadsOfAgent = 4 * maxReadsOfUser
+	// answerTimeout is how long a caller may take to take such an answer. It is a program of this
+	// host, or a daemon.
+	answerTimeout = 30 * time.Second
 )
 
 // Bounds are the bounds on the load that one party can cause.
@@ -38,6 +49,8 @@ type Bounds struct {
 	// Calls under way, and Bytes of their requests.
 	Calls int
 	Bytes int64
+	// Reads are the calls that are answered at the same time with what may be large.
+	Reads int
 	// TooMany and TooLarge are the errors beyond them, with a formatting verb for the number of
 	// calls, and of MiB.
 	TooMany, TooLarge string
@@ -46,7 +59,7 @@ type Bounds struct {
 // OfUser returns the bounds of each user.
 func OfUser(whose func(*http.Request) (any, error)) Bounds {
 	return Bounds{
-		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser,
+		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser, Reads: maxReadsOfUser,
 		TooMany:  "%d of your calls are under way, and there can be no more; wait until some are over",
 		TooLarge: "your requests that are under way take more than %d MiB; send fewer at once",
 	}
@@ -55,7 +68,7 @@ func OfUser(whose func(*http.Request) (any, error)) Bounds {
 // OfAgent returns the bounds of all users of an agent's host together.
 func OfAgent(whose func(*http.Request) (any, error)) Bounds {
 	return Bounds{
-		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent,
+		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent, Reads: maxReadsOfAgent,
 		TooMany:  "%d calls by way of this host's agent are under way, and there can be no more; wait until some are over",
 		TooLarge: "the requests by way of this host's agent that are under way take more than %d MiB; wait until some are over",
 	}
@@ -66,8 +79,10 @@ type limits struct {
 	Bounds
 	next    http.Handler
 	streams map[string]bool // procedures whose requests are streams
+	reads   map[string]bool // procedures that answer at once with what may be large
 	refuse  *connect.ErrorWriter
-	timeout time.Duration
+	// timeout is that of requests, taking that of answers.
+	timeout, taking time.Duration
 
 	mu    sync.Mutex
 	loads map[any]*load // of those with calls under way
@@ -77,6 +92,7 @@ type limits struct {
 type load struct {
 	calls int
 	bytes int64
+	reads chan struct{} // has an element for each that is answered
 }
 
 // NewLimits returns a handler that passes calls within the bounds to next, and refuses others.
@@ -86,17 +102,29 @@ func NewLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOptio
 
 func newLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOption) *limits {
 	l := &limits{
-		Bounds: bounds, next: next, streams: make(map[string]bool), refuse: connect.NewErrorWriter(options...), timeout: bodyTimeout,
-		loads: make(map[any]*load),
+		Bounds: bounds, next: next, streams: make(map[string]bool), reads: make(map[string]bool),
+		refuse: connect.NewErrorWriter(options...), timeout: bodyTimeout, taking: answerTimeout, loads: make(map[any]*load),
 	}
 	services := scorev1.File_score_v1_user_proto.Services()
 	for i := range services.Len() {
 		methods := services.Get(i).Methods()
 		for k := range methods.Len() {
-			l.streams[procedureOf(methods.Get(k))] = methods.Get(k).IsStreamingClient()
+			m := methods.Get(k)
+			l.streams[procedureOf(m)] = m.IsStreamingClient()
+			l.reads[procedureOf(m)] = reads(m)
 		}
 	}
 	return l
+}
+
+// reads reports by its name whether a method only answers, and at once.
+func reads(m protoreflect.MethodDescriptor) bool {
+	for _, verb := range []string{"Get", "List", "Explain", "SwitchMetrics"} {
+		if strings.HasPrefix(string(m.Name()), verb) {
+			return !m.IsStreamingServer() && !m.IsStreamingClient()
+		}
+	}
+	return false
 }
 
 func procedureOf(method protoreflect.MethodDescriptor) string {
@@ -110,7 +138,8 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = l.refuse.Write(w, r, connect.NewError(connect.CodeUnauthenticated, err)) // the caller may be gone
 		return
 	}
-	if err := l.enter(who, r.ContentLength); err != nil {
+	has, err := l.enter(who, r.ContentLength)
+	if err != nil {
 		_ = l.refuse.Write(w, r, err) // as above
 		return
 	}
@@ -121,8 +150,50 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = body.controller.SetReadDeadline(time.Now().Add(l.timeout)) // all connections of package net have them
 		r.Body = body
 	}
-	l.next.ServeHTTP(w, r)
+	if !l.reads[r.URL.Path] {
+		l.next.ServeHTTP(w, r)
+		return
+	}
+	select {
+	case has.reads <- struct{}{}:
+		defer func() { <-has.reads }()
+	case <-r.Context().Done():
+		return // nobody waits for the answer
+	}
+	answer := &timedAnswer{ResponseWriter: w, timeout: l.taking}
+	defer answer.end()
+	l.next.ServeHTTP(answer, r)
 }
+
+// timedAnswer is an answer that the caller must take in time.
+type timedAnswer struct {
+	http.ResponseWriter
+	timeout time.Duration
+	begun   bool
+}
+
+// Write implements http.ResponseWriter.
+func (a *timedAnswer) Write(p []byte) (int, error) {
+	if !a.begun {
+		a.begun = true
+		_ = a.controller().SetWriteDeadline(time.Now().Add(a.timeout)) // all connections of package net have them
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// end lets the next call on an HTTP/1 connection have its time.
+func (a *timedAnswer) end() {
+	if a.begun {
+		_ = a.controller().SetWriteDeadline(time.Time{}) // as in Write
+	}
+}
+
+func (a *timedAnswer) controller() *http.ResponseController {
+	return http.NewResponseController(a.ResponseWriter)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (a *timedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func exhausted(format string, args ...any) error {
 	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf(format, args...))
@@ -133,22 +204,22 @@ func tooLarge() error {
 }
 
 // enter begins a call whose request has this length, or an unknown one if that is negative.
-func (l *limits) enter(who any, length int64) error {
+func (l *limits) enter(who any, length int64) (*load, error) {
 	if length > api.MaxUserMessage {
-		return tooLarge()
+		return nil, tooLarge()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	has := l.loads[who]
 	if has == nil {
-		has = new(load)
+		has = &load{reads: make(chan struct{}, l.Reads)}
 		l.loads[who] = has
 	}
 	if has.calls >= l.Calls {
-		return exhausted(l.TooMany, has.calls)
+		return nil, exhausted(l.TooMany, has.calls)
 	}
 	has.calls++
-	return nil
+	return has, nil
 }
 
 // take counts received bytes of a request.

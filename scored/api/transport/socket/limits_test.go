@@ -1,15 +1,20 @@
 package socket
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"score/scored/api"
 	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // zeros is a body of so many bytes, of which is known how many were read.
@@ -106,6 +111,106 @@ func TestCallsUnderWay(t *testing.T) {
 			}
 			if len(l.loads) != 0 {
 				t.Errorf("left: %v", l.loads)
+			}
+		})
+	}
+}
+
+// read makes a call of a user that only reads.
+func read(l http.Handler, uid uint32) {
+	r := httptest.NewRequest(http.MethodPost, scorev1connect.JobServiceGetJobProcedure, nil)
+	r.Header.Set("uid", fmt.Sprint(uid))
+	l.ServeHTTP(httptest.NewRecorder(), r)
+}
+
+// Of the calls that may have large answers few of a user are answered at the same time. Others'
+// calls, and other calls of the user, do not wait for them.
+func TestReadsTakeTurns(t *testing.T) {
+	const more = 3
+	var begun sync.WaitGroup
+	var answering, most atomic.Int64
+	end := make(chan struct{})
+	l := newLimits(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("uid") != "7" || r.URL.Path != scorev1connect.JobServiceGetJobProcedure {
+			return
+		}
+		now := answering.Add(1)
+		for old := most.Load(); now > old && !most.CompareAndSwap(old, now); old = most.Load() {
+		}
+		if now <= maxReadsOfUser {
+			begun.Done()
+		}
+		<-end
+		answering.Add(-1)
+	}), OfUser(byHeader))
+	var calls sync.WaitGroup
+	begun.Add(maxReadsOfUser)
+	for range maxReadsOfUser {
+		calls.Go(func() { read(l, 7) })
+	}
+	begun.Wait()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := httptest.NewRequestWithContext(gone, http.MethodPost, scorev1connect.JobServiceGetJobProcedure, nil)
+	r.Header.Set("uid", "7")
+	l.ServeHTTP(httptest.NewRecorder(), r) // nobody waits for its answer
+	read(l, 8)
+	call(l, 7, strings.NewReader(""), 0)
+	begun.Add(more)
+	for range more {
+		calls.Go(func() { read(l, 7) })
+	}
+	close(end)
+	calls.Wait()
+	if most.Load() != maxReadsOfUser || len(l.loads) != 0 {
+		t.Errorf("%d calls were answered at once; left: %v", most.Load(), l.loads)
+	}
+}
+
+// Whoever does not take an answer loses it, and the daemon does not keep it.
+func TestAnswersThatNobodyTakes(t *testing.T) {
+	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {
+		t.Run(version, func(t *testing.T) {
+			wrote := make(chan error, 1)
+			l := newLimits(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, err := w.Write(make([]byte, 64<<20)) // more than any buffer takes
+				wrote <- err
+			}), OfUser(byHeader))
+			l.taking = time.Millisecond
+			path := filepath.Join(t.TempDir(), "s")
+			listener, err := Listen("socket", path, Everybody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &http.Server{Handler: l, Protocols: new(http.Protocols)}
+			server.Protocols.SetHTTP1(true)
+			server.Protocols.SetUnencryptedHTTP2(true)
+			var serving sync.WaitGroup
+			serving.Go(func() { _ = server.Serve(listener) }) // ends with Close
+			defer serving.Wait()
+			defer server.Close()
+			client := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) {
+				return net.Dial("unix", path)
+			}}
+			client.Protocols.SetHTTP1(version == "HTTP/1.1")
+			client.Protocols.SetUnencryptedHTTP2(version == "HTTP/2")
+			defer client.CloseIdleConnections()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://socket"+scorev1connect.JobServiceGetJobProcedure, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply, err := client.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer reply.Body.Close()
+			select {
+			case err := <-wrote:
+				if err == nil {
+					t.Error("all was taken")
+				}
+			case <-time.After(patience):
+				t.Fatal("the daemon keeps the answer")
 			}
 		})
 	}
