@@ -66,6 +66,7 @@ type Agent struct {
 	// connected is true while there is a stream to the leader.
 	connected      atomic.Bool
 	metricsProblem atomic.Pointer[string] // why the metrics are not served; nil: they are
+	noBearer       atomic.Bool            // the log says so
 
 	// workers counts the goroutines that act for a job. working ends when the agent must stop.
 	workers sync.WaitGroup

@@ -15,7 +15,8 @@ import (
 
 // errNoBearer means that the kernel's TIPC has no bearer, so its messages do not leave this host.
 var errNoBearer = errors.New(
-	`TIPC has no bearer, so that channels reach no other host: enable one as with "tipc bearer enable media eth device eth0"`)
+	`TIPC has no bearer, so that channels reach no other host: enable one as with "systemctl enable --now score-tipc@eth0" ` +
+		`or "tipc bearer enable media eth device eth0"`)
 
 // linkWord identifies the link for the leader, which compares and shows it. Nodes with different
 // words do not reach each other.
@@ -62,10 +63,25 @@ func (a *Agent) linkProblems() (sentences []string) {
 	if a.options.Link != link.TIPC {
 		return nil
 	}
-	if bearers, err := tipc.Bearers(); err == nil && len(bearers) == 0 && a.options.Credentials != nil {
+	bearers, err := tipc.Bearers()
+	missing := err == nil && len(bearers) == 0 && a.options.Credentials != nil
+	if missing {
 		sentences = append(sentences, errNoBearer.Error())
 	}
+	a.logBearers(missing, bearers)
 	return append(sentences, a.plane.Problems(a.unseenSentence)...)
+}
+
+// logBearers logs that the node has no bearer, and that it has one again.
+func (a *Agent) logBearers(missing bool, bearers []string) {
+	if a.noBearer.Swap(missing) == missing {
+		return
+	}
+	if missing {
+		a.log.Warn(errNoBearer.Error())
+		return
+	}
+	a.log.Info("TIPC has a bearer again", zap.Strings("bearers", bearers))
 }
 
 // checkReach refuses a job with ranks on hosts that its channels cannot reach.

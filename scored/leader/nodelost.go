@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// NodeGrace is how long a node may be without a stream before its jobs are given up. A
+	// NodeGrace is how long a node may at least be without a stream before its jobs are given up. A
 	// restarted agent is back within seconds, and its stewards keep the ranks meanwhile.
 	NodeGrace = 10 * time.Second
 	// nodeMemory is how long a lost node is listed as down.
@@ -24,10 +24,14 @@ func (c *controller) onLinkLost(name string, link Link) {
 	}
 	n.link, n.since, n.cutAt = nil, c.now, c.now
 	c.updateDrain(n)
-	c.setNodeDeadline(n, NodeGrace)
+	c.setNodeDeadline(n, c.nodeGrace())
 	c.onCutLost(n)
 	c.log("node disconnected", zap.String("node", n.name))
 }
+
+// nodeGrace returns how long a node may be without a stream: no shorter than it may be silent, since a
+// new leader has no stream of a node that was silent before.
+func (c *controller) nodeGrace() time.Duration { return max(NodeGrace, c.silence()) }
 
 func (c *controller) setNodeDeadline(n *node, d time.Duration) {
 	n.deadline = c.now + d.Nanoseconds()

@@ -39,7 +39,7 @@ func (c *controller) restoreNode(record *state.Node) {
 	}
 	n.inMatrix = true
 	c.updateDrain(n)
-	c.setNodeDeadline(n, NodeGrace)
+	c.setNodeDeadline(n, c.nodeGrace())
 }
 
 // restoreJob restores a job from the log. Nodes hold its parts, or will say that they do not.

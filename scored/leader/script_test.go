@@ -176,12 +176,13 @@ func (s *scripted) run(words []string) {
 			ids = append(ids, j.id)
 		}
 		s.note("jobs %v", ids)
-	case "slice":
+	case "slice", "node_silence":
 		d, err := time.ParseDuration(words[1])
 		if err != nil {
 			s.t.Fatalf("%v", err)
 		}
-		s.b.setSettings(&scorev1.Settings{SliceNanos: d.Nanoseconds()}, []string{"slice_nanos"}, func(_ *scorev1.Settings, err error) {
+		set := &scorev1.Settings{SliceNanos: d.Nanoseconds(), NodeSilenceNanos: d.Nanoseconds()}
+		s.b.setSettings(set, []string{words[0] + "_nanos"}, func(_ *scorev1.Settings, err error) {
 			s.note("answer: %v", err)
 		})
 		s.settle()

@@ -39,6 +39,7 @@ type contact struct {
 	term      uint64        // of this leader
 	last      uint64        // index of the other replica's last entry
 	roundTrip time.Duration // average; 0: none yet
+	sent      time.Time     // when the last heartbeat was sent that was answered
 }
 
 // smoothing is the inverse weight of a new round trip in the average, which covers the last dozen
@@ -53,7 +54,8 @@ type contacts struct {
 }
 
 // onAnswer records an answer to a heartbeat.
-func (c *contacts) onAnswer(id raft.ServerID, term, last uint64, took time.Duration) {
+func (c *contacts) onAnswer(id raft.ServerID, term, last uint64, sent time.Time) {
+	took := time.Since(sent)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.all == nil {
@@ -63,13 +65,16 @@ func (c *contacts) onAnswer(id raft.ServerID, term, last uint64, took time.Durat
 	if was.term != term {
 		was = contact{term: term, roundTrip: took}
 	}
-	c.all[id] = contact{term, last, was.roundTrip + (took-was.roundTrip)/smoothing}
+	c.all[id] = contact{term, last, was.roundTrip + (took-was.roundTrip)/smoothing, sent}
 }
 
 // get returns the contact in a term; false: there is none.
 func (c *contacts) get(id raft.ServerID, term uint64) (contact, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found := c.all[id]
-	return found, found.term == term && term > 0
+	found, known := c.all[id]
+	if !known || found.term != term {
+		return contact{}, false
+	}
+	return found, true
 }

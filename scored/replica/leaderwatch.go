@@ -13,11 +13,18 @@ type leaderWatch struct {
 	logger  *zap.Logger
 	mu      sync.Mutex
 	changed chan struct{} // closed, and replaced, when the leader changes
-	silent  map[string]time.Time
+	failed  map[string]failure
+}
+
+// failure is a server's last heartbeat that failed. Raft may report it late: of a server that was
+// removed or of an earlier term, while newer heartbeats are answered.
+type failure struct {
+	noted       time.Time
+	lastContact time.Time // before it
 }
 
 func newLeaderWatch(logger *zap.Logger) *leaderWatch {
-	return &leaderWatch{logger: logger, changed: make(chan struct{}), silent: make(map[string]time.Time)}
+	return &leaderWatch{logger: logger, changed: make(chan struct{}), failed: make(map[string]failure)}
 }
 
 func (n *leaderWatch) onObservation(observed raft.Observation) {
@@ -27,24 +34,28 @@ func (n *leaderWatch) onObservation(observed raft.Observation) {
 	case raft.LeaderObservation:
 		close(n.changed)
 		n.changed = make(chan struct{})
-		clear(n.silent)
+		clear(n.failed)
 	case raft.FailedHeartbeatObservation:
-		if n.silent[string(o.PeerID)].IsZero() {
-			n.silent[string(o.PeerID)] = o.LastContact
-			n.logger.Warn("a server does not answer", zap.String("server", string(o.PeerID)))
+		name := string(o.PeerID)
+		if o.LastContact.After(n.failed[name].noted) {
+			n.logger.Warn("a server does not answer", zap.String("server", name))
 		}
+		n.failed[name] = failure{noted: time.Now(), lastContact: o.LastContact}
 	case raft.ResumedHeartbeatObservation:
-		delete(n.silent, string(o.PeerID))
 		n.logger.Info("a server answers again", zap.String("server", string(o.PeerID)))
-	case raft.PeerObservation: // of one that is added again Raft reports no resumed heartbeat
-		delete(n.silent, string(o.Peer.ID))
 	}
 }
 
-func (n *leaderWatch) silentSince(name string) time.Time {
+// silentSince returns the time since which a server has not answered; zero: it has answered a
+// heartbeat that was sent after the last failure. Raft does not report an answer after each failure.
+func (n *leaderWatch) silentSince(name string, answered time.Time) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.silent[name]
+	last := n.failed[name]
+	if answered.After(last.noted) {
+		return time.Time{}
+	}
+	return last.lastContact
 }
 
 func (n *leaderWatch) next() <-chan struct{} {
@@ -61,8 +72,7 @@ func (r *Replica) observeRaft() {
 	observations := make(chan raft.Observation, observationBuffer)
 	observer := raft.NewObserver(observations, false, func(o *raft.Observation) bool {
 		switch o.Data.(type) {
-		case raft.LeaderObservation, raft.FailedHeartbeatObservation, raft.ResumedHeartbeatObservation,
-			raft.PeerObservation:
+		case raft.LeaderObservation, raft.FailedHeartbeatObservation, raft.ResumedHeartbeatObservation:
 			return true
 		default:
 			return false

@@ -140,7 +140,7 @@ func (p *peers) AppendEntries(id raft.ServerID, target raft.ServerAddress, args 
 		p.followedAt[id] = called
 		p.mu.Unlock()
 		if len(args.Entries) == 0 {
-			p.contacts.onAnswer(id, args.Term, resp.LastLog, time.Since(called))
+			p.contacts.onAnswer(id, args.Term, resp.LastLog, called)
 		}
 	}
 	return err

@@ -63,9 +63,13 @@ func (r *Replica) Servers() ([]Server, error) {
 	for _, s := range future.Configuration().Servers {
 		next := Server{
 			Name: string(s.ID), Address: string(s.Address), Voter: s.Suffrage == raft.Voter,
-			Leader: string(s.ID) == leader, Silent: r.leaderWatch.silentSince(string(s.ID)),
+			Leader: string(s.ID) == leader,
 		}
-		if c, known := r.transport.contact(next.Name, term); known && leader == r.name {
+		c, known := r.transport.contact(next.Name, term)
+		if leader == r.name {
+			next.Silent = r.leaderWatch.silentSince(next.Name, c.sent)
+		}
+		if known && leader == r.name {
 			next.Behind, next.RoundTrip = last-min(c.last, last), c.roundTrip
 		}
 		list = append(list, next)

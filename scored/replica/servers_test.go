@@ -19,6 +19,10 @@ type wire struct {
 	mu    sync.Mutex
 	cut   map[string]bool
 	conns map[net.Conn]string // the owner of each
+	// Dials of this address wait until held is closed, and fail. Nothing is held while it is nil.
+	holds string
+	held  chan struct{}
+	waits int // how many do, or did
 }
 
 func newWire() *wire { return &wire{cut: map[string]bool{}, conns: map[net.Conn]string{}} }
@@ -59,6 +63,10 @@ func (p *plug) Accept() (net.Conn, error) {
 }
 
 func (p *plug) Dial(_, address string, timeout time.Duration) (net.Conn, error) {
+	if held := p.wire.heldFor(address); held != nil {
+		<-held
+		return nil, errors.New("cut off meanwhile")
+	}
 	conn, err := net.DialTimeout("tcp", address, timeout)
 	if err != nil {
 		return nil, err
@@ -77,6 +85,38 @@ func (w *wire) set(name string, cut bool) {
 			delete(w.conns, conn)
 		}
 	}
+}
+
+// hold makes dials of an address wait.
+func (w *wire) hold(address string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.holds, w.held = address, make(chan struct{})
+}
+
+func (w *wire) heldFor(address string) chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if address != w.holds || w.held == nil {
+		return nil
+	}
+	w.waits++
+	return w.held
+}
+
+func (w *wire) waiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waits
+}
+
+// pass lets new dials pass. Those that wait fail when fail is called.
+func (w *wire) pass() (fail func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	held := w.held
+	w.held = nil
+	return func() { close(held) }
 }
 
 // How much slower than usual the elections of a test's cluster are. A machine under load keeps a
@@ -334,6 +374,40 @@ func TestSilentServerIsReplaced(t *testing.T) {
 	s.open("c", StartMember)
 	s.join("a", "c")
 	s.await("c answers", func() bool { return !silent() })
+}
+
+// A heartbeat to a server that was removed fails only after the server is a member again, which is not
+// taken for silent.
+func TestLateFailureOfRemovedServer(t *testing.T) {
+	t.Parallel()
+	s := begin(t, steady)
+	a := s.all["a"]
+	s.wire.hold(s.plug["c"].Addr().String())
+	s.close("c")
+	const calls = 2 // a heartbeat and entries
+	s.await("its calls are held", func() bool { return s.wire.waiting() == calls })
+	if err := a.Remove("c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(s.dir, "c")); err != nil {
+		t.Fatal(err)
+	}
+	fail := s.wire.pass()
+	s.open("c", StartMember)
+	s.join("a", "c")
+	noted := func() time.Time {
+		a.leaderWatch.mu.Lock()
+		defer a.leaderWatch.mu.Unlock()
+		return a.leaderWatch.failed["c"].noted
+	}
+	before := noted()
+	fail()
+	s.await("the failure is noted", func() bool { return noted().After(before) })
+	s.await("c answers", func() bool {
+		list, err := a.Servers()
+		c, _ := find(list, "c")
+		return err == nil && c.Silent.IsZero()
+	})
 }
 
 // With two of three lost, nothing is committed; when one returns, all committed entries are there.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"errors"
+	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/scored/replica"
@@ -40,6 +41,41 @@ func TestMayRevoke(t *testing.T) {
 	}
 	if err := (users{}).mayRevoke("server", "s1"); err != nil {
 		t.Errorf("a server that is alone: %v", err)
+	}
+}
+
+// returning has a server that enrols again while it is being removed, until its certificate is revoked.
+type returning struct {
+	unasked
+	member bool
+	enrols int
+}
+
+func (*returning) Name() string { return "s1" }
+
+func (r *returning) Remove(name string) error {
+	if !r.member {
+		return fmt.Errorf("%w: %s", replica.ErrUnknownServer, name)
+	}
+	r.member = r.enrols > 0
+	r.enrols--
+	return nil
+}
+
+// TestRemovedServerEnrols: a server that enrols between its removal and the end of its certificate is no
+// member after the removal.
+func TestRemovedServerEnrols(t *testing.T) {
+	c := newCluster(t)
+	servers := &returning{member: true, enrols: 1}
+	u := users{UserOptions: UserOptions{Leader: c.leader, Servers: servers}}
+	if _, err := u.RemoveServer(t.Context(), connect.NewRequest(&scorev1.RemoveServerRequest{Name: "s2"})); err != nil {
+		t.Error(err)
+	}
+	if servers.member {
+		t.Error("the server is a member")
+	}
+	if _, err := u.RemoveServer(t.Context(), connect.NewRequest(&scorev1.RemoveServerRequest{Name: "s2"})); !errors.Is(err, replica.ErrUnknownServer) {
+		t.Errorf("removing it again: %v", err)
 	}
 }
 

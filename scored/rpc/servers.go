@@ -81,6 +81,10 @@ func (u users) RemoveServer(ctx context.Context, r *connect.Request[scorev1.Remo
 	case removed != nil && count == 0:
 		return nil, removed
 	}
+	// A server that had not known yet that it was a member could enrol again until now.
+	if err := u.Servers.Remove(name); err != nil && !errors.Is(err, replica.ErrUnknownServer) {
+		return nil, err
+	}
 	return connect.NewResponse(&scorev1.RemoveServerResponse{}), nil
 }
 

@@ -102,6 +102,7 @@ func (s *site) replace(t *testing.T) {
 	}
 	h.awaitBooted()
 	s.ended(h, "score-server")
+	s.typesAs(other, "ssh host2 systemctl stop score-server", h.name)
 	s.serverJoins(other, h)
 	s.allWell(other)
 }

@@ -91,7 +91,11 @@ func (s *site) purge(first, h *host) {
 	s.typesAs(first, "scored server remove host3", h.name)
 	s.ended(h, "score-agent")
 	s.ended(h, "score-server")
+	h.must("systemctl enable --now score-tipc@" + tipcDevice)
 	s.types(h, "sudo dpkg -r score")
+	if out := h.must("tipc bearer list"); out != "" {
+		s.t.Errorf("the removal has left bearers: %s", out)
+	}
 	h.must("test -e /var/lib/score")
 	s.types(h, "sudo dpkg -P score")
 	h.must(files + " >/var/tmp/after")

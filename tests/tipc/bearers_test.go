@@ -17,7 +17,7 @@ func TestBearersDisagree(t *testing.T) {
 	hosts[0].enable("vec0")
 	one, two := newCluster(hosts)
 
-	const noBearer = `TIPC has no bearer, so that channels reach no other host: enable one as with "tipc bearer enable media eth device eth0"`
+	const noBearer = `TIPC has no bearer, so that channels reach no other host: enable one as with "systemctl enable --now score-tipc@eth0" or "tipc bearer enable media eth device eth0"`
 	one.await("scored node show host2 | grep -q 'note *TIPC has no bearer'")
 	if out := one.must("scrun -N 2 -n 2 exchange 2>&1; test $? != 0"); !strings.Contains(out, "node host2: "+noBearer) {
 		t.Errorf("%s", out)

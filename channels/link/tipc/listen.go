@@ -22,7 +22,7 @@ const (
 // Errors of the package.
 var (
 	// ErrKernel: the kernel does not have TIPC.
-	ErrKernel = errors.New(`the kernel has no TIPC: load it with "modprobe tipc", or set agent.link = "udp"`)
+	ErrKernel = errors.New(`the kernel has no TIPC: load it as with "systemctl enable --now score-tipc@eth0" or "modprobe tipc", or set agent.link = "udp"`)
 	// ErrSocket means that a descriptor is not a TIPC socket for datagrams.
 	ErrSocket = errors.New("tipc: not a TIPC socket for datagrams")
 )
