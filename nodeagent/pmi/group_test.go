@@ -226,11 +226,11 @@ func TestGroupKey(t *testing.T) {
 	if want := []Proc{{1, -1}, {3, 0}, {3, 1}}; !slices.Equal(procs, want) {
 		t.Fatal(procs)
 	}
-	kind, again, ok := readGroup(groupKey(GroupConnect, procs))
+	kind, _, again, ok := readGroup(groupKey(GroupConnect, "", procs))
 	if kind != GroupConnect || !slices.Equal(again, procs) || !ok {
 		t.Fatal(kind, again, ok)
 	}
-	if _, _, ok := readGroup(string([]byte{byte(GroupFence), 1, 2, 1, 1})); ok {
+	if _, _, _, ok := readGroup(string([]byte{byte(GroupFence), 1, 2, 1, 1})); ok {
 		t.Error("processes out of order")
 	}
 }
@@ -297,8 +297,8 @@ func FuzzRelayed(f *testing.F) {
 	for _, m := range []relayed{
 		{kind: relayFetch, id: 1, rank: 1, key: "k", timeout: 5},
 		{kind: relayCard, id: 2, outcome: Found, pairs: []KV{{"k", "v"}}},
-		{kind: relayIn, id: 1, group: groupKey(GroupFence, []Proc{{1, 0}, {2, -1}}), outcome: Found},
-		{kind: relayOut, id: 1, group: groupKey(GroupConnect, []Proc{{1, 0}}), outcome: Missing},
+		{kind: relayIn, id: 1, group: groupKey(GroupFence, "", []Proc{{1, 0}, {2, -1}}), outcome: Found},
+		{kind: relayOut, id: 1, group: groupKey(GroupConnect, "", []Proc{{1, 0}}), outcome: Missing},
 		{kind: relayNotify, note: Notice{Source: 1, Code: -5, Range: 3, Infos: "x", Fleeting: true}},
 	} {
 		f.Add(m.append(nil))
