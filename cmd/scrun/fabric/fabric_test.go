@@ -169,7 +169,8 @@ func TestEnviron(t *testing.T) {
 				t.Errorf("kept %v; %v", kept, c.env)
 			}
 			soft, _ := Environ(c.env, "/l", true, c.settings)
-			if isSet(soft, pml) != isSet(c.env, pml) || isSet(soft, ob1Priority) || !isSet(soft, "OMPI_MCA_mtl") || !slices.Contains(soft, "OMPI_MCA_btl=^uct,openib") {
+			if isSet(soft, pml) != isSet(c.env, pml) || isSet(soft, ob1Priority) || !isSet(soft, "OMPI_MCA_mtl") ||
+				!slices.Contains(soft, "OMPI_MCA_btl=^uct,openib") {
 				t.Errorf("if able: %v", soft)
 			}
 			for i, v := range out {
