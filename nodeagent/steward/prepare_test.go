@@ -149,8 +149,7 @@ func TestEnvironment(t *testing.T) {
 		s.WorkDir = "/tmp"
 		s.Umask = 0o27
 	}), func(p *stewardpb.PrepareJob) {
-		p.Job.Places[0].Address = "127.0.0.1:1" // another node of this host
-		p.Job.Places = append(p.Job.Places, &scorev1.NodePlace{Node: "n2", Address: "127.0.0.1:2", Ranks: []uint32{2}})
+		p.Job.Places = append(p.Job.Places, &scorev1.NodePlace{Node: "n2", Ranks: []uint32{2}})
 		p.Job.Spec.Tasks = 3
 	})
 	lines := strings.Split(readAll(t, a.stdio())[stream{1, 1}], "\n")
@@ -163,7 +162,7 @@ func TestEnvironment(t *testing.T) {
 		"SCORE_NODE_INDEX=0", "SCORE_NODES=2", "SCORE_LOCAL_RANK=1", "SCORE_LOCAL_SIZE=2", "SCORE_CPU_RANKS=2",
 		"PMI_RANK=1", "PMI_SIZE=3", "PMI_FD=3", "MPI_LOCALNRANKS=2", "MPI_LOCALRANKID=1", "PMIX_RANK=1", "PMIX_HOSTNAME=n1",
 		"PMIX_MCA_gds=hash", "PMIX_MCA_pcompress=^zlib",
-		"OMPI_MCA_schizo=^orte", "OMPI_MCA_mpi_yield_when_idle=1", "OMPI_MCA_reachable=weighted", "cwd=/tmp", "0027",
+		"OMPI_MCA_schizo=^orte", "OMPI_MCA_mpi_yield_when_idle=1", "cwd=/tmp", "0027",
 	} {
 		if has[want] != 1 {
 			t.Errorf("%q is there %d times in\n%s", want, has[want], strings.Join(lines, "\n"))
