@@ -45,8 +45,8 @@ const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 // channels need no hooks. MPIR_CVAR_NOLOCAL: MPICH must not use its own shared memory, since a rank
 // that polls without finding a message sleeps between polls, and only a channel's message wakes it.
 // IPATH_NO_BACKTRACE keeps Debian's own libfabric, if a program has it, from catching signals.
-func variables(dir string, ifAble bool) []string {
-	all := []string{
+func variables(dir string) []string {
+	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
 		mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider,
 		mcaPrefix + "osc=^ucx", mcaPrefix + "osc_rdma_priority=5",
@@ -54,17 +54,21 @@ func variables(dir string, ifAble bool) []string {
 		"MPIR_CVAR_NOLOCAL=1",
 		"IPATH_NO_BACKTRACE=1",
 	}
-	return append(all, transports(ifAble)...)
 }
 
 // transports returns the variables that select Open MPI's messaging layer and transports. The windows
 // of Open MPI 5 need a transport (btl), and Open MPI 5 starts transports only if it may consider ob1.
-// With pml=cm it has no windows between nodes.
-func transports(ifAble bool) []string {
-	if ifAble {
+// With pml=cm it has no windows between nodes. If the user has chosen the messaging layer, it has the
+// transports that it would have without channels.
+func transports(ifAble, chosen bool) []string {
+	switch {
+	case chosen:
+		return []string{pml + "=^ucx"}
+	case ifAble:
 		return []string{btl + "=^uct,openib"}
+	default:
+		return []string{pml + "=^ucx", ob1Priority + "=-1", btl + "=self,vader,ofi"}
 	}
-	return []string{pml + "=^ucx", ob1Priority + "=-1", btl + "=self,vader,ofi"}
 }
 
 // Settings returns the parameters of Open MPI that the user's file $HOME/.openmpi/mca-params.conf
@@ -124,9 +128,10 @@ func Environ(env []string, dir string, ifAble bool, settings []string) (out, kep
 		out = slices.DeleteFunc(out, func(v string) bool { return strings.HasPrefix(v, libraryPath+"=") })
 		out = append(out, strings.TrimSuffix(libraryPath+"="+dir+":"+own, ":"))
 	}
-	for _, v := range variables(dir, ifAble) {
+	set := func(name string) bool { return isSet(env, name) || slices.Contains(settings, name) }
+	for _, v := range append(variables(dir), transports(ifAble, set(pml))...) {
 		name, _, _ := strings.Cut(v, "=")
-		if isSet(env, name) || slices.Contains(settings, name) {
+		if set(name) {
 			kept = append(kept, name)
 			continue
 		}
