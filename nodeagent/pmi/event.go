@@ -35,8 +35,8 @@ const (
 	// EventCard: Outcome and Pairs answer Rank's fetch Tag of the keys of rank Of of Job (0: its
 	// own). With Of -1 it asked for the job's places.
 	EventCard
-	// EventGroup: Rank's collective Tag of some processes is over; OK is false if one of them
-	// cannot join any more.
+	// EventGroup: Rank's collective Tag of some processes (Group) is over; OK is false if one of
+	// them cannot join any more.
 	EventGroup
 	// EventNotice: Rank gets Notice; it has registered for such events.
 	EventNotice
@@ -68,6 +68,15 @@ type Event struct {
 	Outcome Outcome
 	Pairs   []KV
 	Notice  *Notice
+	Group   GroupResult
+}
+
+// GroupResult describes a collective of some processes that is over.
+type GroupResult struct {
+	Kind  GroupKind
+	Procs []Proc
+	// Number is the same for all processes of a construct, and differs from that of any other.
+	Number uint64
 }
 
 // Tag is a front end's identifier of a request, which the answer repeats. Clients with threads have

@@ -14,7 +14,14 @@ const (
 	GroupFence GroupKind = iota + 1
 	GroupConnect
 	GroupDisconnect
+	// GroupConstruct and GroupDestruct are named: those of other names are others, though the
+	// processes are the same. A construct gives all processes the same number.
+	GroupConstruct
+	GroupDestruct
 )
+
+// named reports whether collectives of the kind have names.
+func (k GroupKind) named() bool { return k == GroupConstruct || k == GroupDestruct }
 
 // groups holds the collectives of some processes, which may be of several jobs. Each node of a
 // group reports to the group's first node, by job and index, when all its processes have come. When
@@ -26,11 +33,16 @@ type groups struct {
 	by map[string]*group
 	// procs is the number of processes of all groups.
 	procs int
+	// constructed counts the constructs whose numbers this node has drawn.
+	constructed uint64
 }
 
 type group struct {
 	key   string
+	kind  GroupKind
 	procs []Proc
+	// number is what a construct gives its processes, once it is over.
+	number uint64
 	// seq numbers the collectives of the group from 1.
 	seq uint64
 	// arrived holds the requests of this node's processes in the present collective.
@@ -50,13 +62,21 @@ type group struct {
 	broken bool
 }
 
-// GroupIn brings a rank into a collective of some processes, which must include it. EventGroup
-// answers. The error wraps ErrMalformed, ErrOrder or ErrFull.
+// GroupIn brings a rank into a collective of some processes, which must include it. Its kind has no
+// names. EventGroup answers. The error wraps ErrMalformed, ErrOrder or ErrFull.
 func (e *Engine) GroupIn(rank int, tag Tag, kind GroupKind, procs []Proc) error {
+	return e.NamedGroupIn(rank, tag, kind, "", procs)
+}
+
+// NamedGroupIn is GroupIn for a collective with a name.
+func (e *Engine) NamedGroupIn(rank int, tag Tag, kind GroupKind, name string, procs []Proc) error {
+	if len(name) > MaxGroupName {
+		return fmt.Errorf("%w: a group's name of %d bytes", ErrMalformed, len(name))
+	}
 	if !e.named(rank, procs) {
 		return fmt.Errorf("%w: a process calls a collective of processes that do not include it", ErrMalformed)
 	}
-	g, err := e.group(kind, procs)
+	g, err := e.group(kind, name, procs)
 	if err != nil {
 		return err
 	}
@@ -79,19 +99,19 @@ func (e *Engine) named(rank int, procs []Proc) bool {
 }
 
 // group returns the group of some processes, which it makes if necessary.
-func (e *Engine) group(kind GroupKind, procs []Proc) (*group, error) {
+func (e *Engine) group(kind GroupKind, name string, procs []Proc) (*group, error) {
 	procs = canonical(procs)
 	if len(procs) == 0 {
 		return nil, fmt.Errorf("%w: a collective of no process", ErrMalformed)
 	}
-	key := groupKey(kind, procs)
+	key := groupKey(kind, name, procs)
 	if g := e.groups.by[key]; g != nil {
 		return g, nil
 	}
 	if len(e.groups.by) == MaxGroups || e.groups.procs+len(procs) > MaxGroupProcs {
 		return nil, fmt.Errorf("%w: more than %d sets of processes do collectives of their own", ErrFull, MaxGroups)
 	}
-	g := &group{key: key, procs: procs, seq: 1, reported: make(map[address]uint64)}
+	g := &group{key: key, kind: kind, procs: procs, seq: 1, reported: make(map[address]uint64)}
 	if err := e.place(g); err != nil {
 		return nil, err
 	}
@@ -158,10 +178,24 @@ func (e *Engine) breakGroup(g *group) {
 func (e *Engine) finish(g *group, outcome Outcome) {
 	for _, w := range g.arrived {
 		e.state(w.rank).held--
-		e.emit(Event{Kind: EventGroup, Rank: w.rank, Tag: w.tag, OK: outcome == Found})
+		e.emit(Event{Kind: EventGroup, Rank: w.rank, Tag: w.tag, OK: outcome == Found, Group: GroupResult{g.kind, g.procs, g.number}})
 	}
 	g.arrived, g.waiting = nil, false
 	g.seq++
+	if g.kind.named() && outcome == Found {
+		// Programs draw a new name for each group. All nodes have come, so none still speaks of this one.
+		delete(e.groups.by, g.key)
+		e.groups.procs -= len(g.procs)
+	}
+}
+
+// constructNumber draws a number that no other construct of any job has: this node's job, its index,
+// and how many it has drawn before.
+func (e *Engine) constructNumber() uint64 {
+	const nodeBits, countBits = 16, 22 // for 65,536 nodes with 4 million constructs, and 67 million jobs
+	e.groups.constructed++
+	number := e.info.Job<<nodeBits | uint64(e.info.NodeIndex)%(1<<nodeBits)
+	return number<<countBits | e.groups.constructed%(1<<countBits)
 }
 
 // breakGroupsOf breaks the collectives that wait for a rank which has departed.

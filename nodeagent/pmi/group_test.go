@@ -52,6 +52,49 @@ func TestGroupOfTwoJobs(t *testing.T) {
 	}
 }
 
+// TestConstruct constructs groups of the same processes again and again: all processes of one get the
+// same number, which no other has, and none stays.
+func TestConstruct(t *testing.T) {
+	w := twoJobs(t)
+	all := []Proc{{1, 0}, {1, 2}, {2, 1}}
+	seen := make(map[uint64]bool)
+	for range 3 {
+		for _, p := range all {
+			for tag, name := range []string{"a", "b"} { // under way at once
+				w.do(p.Job, p.Rank, func(e *Engine) error { return e.NamedGroupIn(p.Rank, Tag(tag), GroupConstruct, name, all) })
+			}
+		}
+		numbers := make(map[Tag][]uint64)
+		for _, answer := range w.take() {
+			if answer.Kind != EventGroup || !answer.OK || answer.Group.Kind != GroupConstruct || !slices.Equal(answer.Group.Procs, all) {
+				t.Fatalf("%+v", answer)
+			}
+			numbers[answer.Tag] = append(numbers[answer.Tag], answer.Group.Number)
+		}
+		for tag, of := range numbers {
+			if len(of) != len(all) || of[0] != of[1] || of[1] != of[2] || of[0] == 0 || seen[of[0]] {
+				t.Errorf("group %d: %v", tag, of)
+			}
+			seen[of[0]] = true
+		}
+		for _, p := range all {
+			w.do(p.Job, p.Rank, func(e *Engine) error { return e.NamedGroupIn(p.Rank, 1, GroupDestruct, "a", all) })
+		}
+		if got := notified(w); len(got) != len(all) || !got["1/0"] || !got["1/2"] || !got["2/1"] {
+			t.Errorf("destruct: %v", got)
+		}
+	}
+	for at, e := range w.engines {
+		if len(e.groups.by) != 0 || e.groups.procs != 0 {
+			t.Errorf("%v keeps %d groups of %d processes", at, len(e.groups.by), e.groups.procs)
+		}
+	}
+	e, _ := w.of(1, 0)
+	if err := e.NamedGroupIn(0, 1, GroupConstruct, strings.Repeat("x", MaxGroupName+1), all); !errors.Is(err, ErrMalformed) {
+		t.Errorf("a long name: %v", err)
+	}
+}
+
 func TestGroupWithinANode(t *testing.T) {
 	w := twoJobs(t)
 	groupIn(w, Proc{1, 0}, GroupFence, Proc{1, 0}, Proc{1, 1})
@@ -226,11 +269,11 @@ func TestGroupKey(t *testing.T) {
 	if want := []Proc{{1, -1}, {3, 0}, {3, 1}}; !slices.Equal(procs, want) {
 		t.Fatal(procs)
 	}
-	kind, again, ok := readGroup(groupKey(GroupConnect, procs))
+	kind, _, again, ok := readGroup(groupKey(GroupConnect, "", procs))
 	if kind != GroupConnect || !slices.Equal(again, procs) || !ok {
 		t.Fatal(kind, again, ok)
 	}
-	if _, _, ok := readGroup(string([]byte{byte(GroupFence), 1, 2, 1, 1})); ok {
+	if _, _, _, ok := readGroup(string([]byte{byte(GroupFence), 1, 2, 1, 1})); ok {
 		t.Error("processes out of order")
 	}
 }
@@ -297,8 +340,9 @@ func FuzzRelayed(f *testing.F) {
 	for _, m := range []relayed{
 		{kind: relayFetch, id: 1, rank: 1, key: "k", timeout: 5},
 		{kind: relayCard, id: 2, outcome: Found, pairs: []KV{{"k", "v"}}},
-		{kind: relayIn, id: 1, group: groupKey(GroupFence, []Proc{{1, 0}, {2, -1}}), outcome: Found},
-		{kind: relayOut, id: 1, group: groupKey(GroupConnect, []Proc{{1, 0}}), outcome: Missing},
+		{kind: relayIn, id: 1, group: groupKey(GroupFence, "", []Proc{{1, 0}, {2, -1}}), outcome: Found},
+		{kind: relayOut, id: 1, group: groupKey(GroupConnect, "", []Proc{{1, 0}}), outcome: Missing},
+		{kind: relayOut, id: 1, group: groupKey(GroupConstruct, "n", []Proc{{1, 0}, {1, 2}}), outcome: Found, number: 1 << 40},
 		{kind: relayNotify, note: Notice{Source: 1, Code: -5, Range: 3, Infos: "x", Fleeting: true}},
 	} {
 		f.Add(m.append(nil))
@@ -314,7 +358,10 @@ func FuzzRelayed(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := readRelayed(m.append(nil)); err != nil || again.kind != m.kind || again.id != m.id || again.group != m.group || again.note != m.note {
+		if again, err := readRelayed(
+			m.append(nil),
+		); err != nil || again.kind != m.kind || again.id != m.id || again.group != m.group || again.number != m.number ||
+			again.note != m.note {
 			t.Errorf("%+v became %+v, %v", m, again, err)
 		}
 	})

@@ -20,6 +20,9 @@ func (e *Engine) finishIfComplete(g *group) {
 			return
 		}
 	}
+	if g.kind == GroupConstruct {
+		g.number = e.constructNumber()
+	}
 	e.notifyOthers(g, Found)
 	e.finish(g, Found)
 }
@@ -27,7 +30,7 @@ func (e *Engine) finishIfComplete(g *group) {
 func (e *Engine) notifyOthers(g *group, outcome Outcome) {
 	for _, a := range g.nodes {
 		if a != e.here() {
-			e.relay(a, relayed{kind: relayOut, id: g.seq, group: g.key, outcome: outcome})
+			e.relay(a, relayed{kind: relayOut, id: g.seq, group: g.key, outcome: outcome, number: g.number})
 		}
 	}
 }
@@ -75,6 +78,7 @@ func (e *Engine) onGroupOver(from address, m *relayed) error {
 	case m.id > g.seq || !g.waiting:
 		return badExchange("node %d of job %d ends a collective that this node has not come to", from.node, from.job)
 	}
+	g.number = m.number
 	e.finish(g, Found)
 	return nil
 }
@@ -91,11 +95,11 @@ func (e *Engine) onGroupOpened(from address, m *relayed) error {
 // groupOf returns the group of a message, which it makes if necessary. If this node has no room for
 // it, it refuses the group; that does not end the job, since another job may have sent the message.
 func (e *Engine) groupOf(from address, m *relayed) (*group, error) {
-	kind, procs, ok := readGroup(m.group)
+	kind, name, procs, ok := readGroup(m.group)
 	if !ok {
 		return nil, badExchange("node %d of job %d names no group", from.node, from.job)
 	}
-	g, err := e.group(kind, procs)
+	g, err := e.group(kind, name, procs)
 	if err != nil {
 		kind := relayOut
 		if m.kind == relayOpen {

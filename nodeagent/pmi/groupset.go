@@ -56,9 +56,12 @@ func canonical(procs []Proc) []Proc {
 	})
 }
 
-// groupKey encodes a kind and processes as the key of their group.
-func groupKey(kind GroupKind, procs []Proc) string {
+// groupKey encodes a kind, a name if the kind has names, and processes as the key of their group.
+func groupKey(kind GroupKind, name string, procs []Proc) string {
 	key := []byte{byte(kind)}
+	if kind.named() {
+		key = appendText(key, name)
+	}
 	for _, p := range procs {
 		key = binary.AppendUvarint(key, p.Job)
 		key = binary.AppendUvarint(key, uint64(p.Rank+1))
@@ -67,17 +70,19 @@ func groupKey(kind GroupKind, procs []Proc) string {
 }
 
 // readGroup is the inverse of groupKey.
-func readGroup(key string) (GroupKind, []Proc, bool) {
+func readGroup(key string) (kind GroupKind, name string, procs []Proc, ok bool) {
 	r := newReader(key)
-	kind := GroupKind(r.Number())
-	var procs []Proc
+	kind = GroupKind(r.Number())
+	if kind.named() {
+		name = r.Chunk(r.Number())
+	}
 	for r.Left() > 0 {
 		p := Proc{Job: r.Number(), Rank: int(r.Number()) - 1}
 		if r.Bad() || p.Rank >= MaxRanks || len(procs) == MaxGroupProcs {
-			return 0, nil, false
+			return 0, "", nil, false
 		}
 		procs = append(procs, p)
 	}
-	known := kind == GroupFence || kind == GroupConnect || kind == GroupDisconnect
-	return kind, procs, known && !r.Bad() && key == groupKey(kind, canonical(procs))
+	known := kind >= GroupFence && kind <= GroupDestruct
+	return kind, name, procs, known && len(name) <= MaxGroupName && !r.Bad() && key == groupKey(kind, name, canonical(procs))
 }

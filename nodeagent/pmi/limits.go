@@ -30,6 +30,9 @@ const (
 	MaxGroups = 4096
 	// MaxGroupProcs bounds the processes of all groups together.
 	MaxGroupProcs = 1 << 20
+	// MaxGroupName bounds the name of a group: Open MPI's names of communicators have 1,024 bytes at
+	// most.
+	MaxGroupName = 1024
 	// MaxCodes bounds the kinds of events that one rank registers for.
 	MaxCodes = 1024
 	// MaxOtherJobs bounds the other jobs that the ranks of a job name.

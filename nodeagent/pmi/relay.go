@@ -3,6 +3,7 @@ package pmi
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -28,7 +29,8 @@ const (
 //	message := version kind id ...
 //	fetch   := rank key timeout            nanoseconds
 //	card    := outcome n n*(key value)
-//	open, in, out := group outcome         group as in groupKey, its number as id
+//	open, in, out := group outcome         group as in groupKey, its sequence as id
+//	  out of a construct: and its number
 //	notify  := source code range infos     range with fleetingBit
 //
 // Numbers are LEB128, texts have their length before them.
@@ -41,6 +43,7 @@ type relayed struct {
 	outcome Outcome
 	pairs   []KV
 	group   string
+	number  uint64
 	note    Notice
 }
 
@@ -73,6 +76,9 @@ func (m *relayed) append(dst []byte) []byte {
 	case relayOpen, relayIn, relayOut:
 		dst = appendText(dst, m.group)
 		dst = binary.AppendUvarint(dst, uint64(m.outcome))
+		if m.hasNumber() {
+			dst = binary.AppendUvarint(dst, m.number)
+		}
 	case relayNotify:
 		dst = binary.AppendUvarint(dst, uint64(m.note.Source))
 		dst = binary.AppendVarint(dst, int64(m.note.Code))
@@ -84,6 +90,11 @@ func (m *relayed) append(dst []byte) []byte {
 		dst = appendText(dst, m.note.Infos)
 	}
 	return dst
+}
+
+// hasNumber reports whether the message ends a construct.
+func (m *relayed) hasNumber() bool {
+	return m.kind == relayOut && strings.HasPrefix(m.group, string(rune(GroupConstruct)))
 }
 
 // readRelayed reads a message. The error wraps ErrExchange.
@@ -109,6 +120,9 @@ func readRelayed(data []byte) (relayed, error) {
 		}
 	case relayOpen, relayIn, relayOut:
 		m.group, m.outcome = r.Chunk(r.Number()), r.outcome()
+		if m.hasNumber() {
+			m.number = r.Number()
+		}
 	case relayNotify:
 		m.note = Notice{Source: r.small(), Code: int32(r.Signed())}
 		scope := r.Number()

@@ -3,6 +3,7 @@ package steward_test
 import (
 	"path/filepath"
 	"score/nodeagent/mpidirs"
+	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 	"strings"
 	"testing"
@@ -55,5 +56,25 @@ func TestOffers(t *testing.T) {
 			t.Errorf("%v: %q, want %q", mode, got, want)
 		}
 		a.exits()
+	}
+}
+
+// TestReachableOnOneHost: by routes, Open MPI 5 does not reach a host's own IPv6 address.
+func TestReachableOnOneHost(t *testing.T) {
+	for _, c := range []struct{ name, address, mine, want string }{
+		{"one host", "127.0.0.1:1", "", "weighted"},
+		{"several hosts", "192.0.2.1:1", "", "unset"},
+		{"the user's", "127.0.0.1:1", "OMPI_MCA_reachable=netlink", "netlink"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			a := start(t)
+			a.run(1, sh("echo ${OMPI_MCA_reachable:-unset}"), withSpec(func(s *scorev1.JobSpec) {
+				s.Mpi, s.Env = scorev1.MpiMode_MPI_MODE_PMIX, append(s.Env, c.mine)
+			}), func(p *stewardpb.PrepareJob) { p.Job.Places[0].Address = c.address })
+			if got := strings.TrimSpace(readAll(t, a.stdio())[stream{0, 1}]); got != c.want {
+				t.Errorf("%q, not %q", got, c.want)
+			}
+			a.exits()
+		})
 	}
 }

@@ -122,6 +122,9 @@ func (e *pmixEndpoint) environ(env []string, j *job, rank int) []string {
 			set(name, e.dirs.shared)
 		}
 	}
+	if host, ok := j.host(); ok && host.IsLoopback() {
+		set("OMPI_MCA_reachable", "weighted") // the other, netlink, finds no route between nodes of one host
+	}
 	if j.order.GetSharesCpus() || len(j.ranks) > max(len(j.place.GetCpus()), 1) {
 		set("OMPI_MCA_mpi_yield_when_idle", strconv.Itoa(1))
 	}

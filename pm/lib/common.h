@@ -9,9 +9,13 @@
 
 /*
  * The release of libfabric whose interface the libraries have: its versions of functions, its structs.
- * It is newer than the headers that they are built with.
+ * It is newer than the headers that they are built with, 1.17 or later.
  */
 #define PM_API FI_VERSION(2, 6)
+
+/* Modes of memory of libfabric 1. The headers of libfabric 2 warn at each use of their own names. */
+#define PM_MR_BASIC (1 << 0)
+#define PM_MR_SCALABLE (1 << 1)
 
 /* What releases after 1.17 appended to struct fi_domain_attr. */
 struct pm_domain_tail {

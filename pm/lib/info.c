@@ -45,7 +45,7 @@ static bool tx_fits(const struct fi_tx_attr *a)
 {
 	if (!a)
 		return true;
-	return subset(a->caps, CAPS) && subset(a->op_flags, OP_FLAGS) && subset(a->msg_order, ORDER) && a->comp_order == FI_ORDER_NONE &&
+	return subset(a->caps, CAPS) && subset(a->op_flags, OP_FLAGS) && subset(a->msg_order, ORDER) && a->comp_order == 0 &&
 	       a->inject_size <= PM_INJECT && a->size <= PM_TX_SIZE && a->iov_limit <= 1 && a->rma_iov_limit <= 1;
 }
 
@@ -53,7 +53,7 @@ static bool rx_fits(const struct fi_rx_attr *a)
 {
 	if (!a)
 		return true;
-	return subset(a->caps, CAPS) && subset(a->op_flags, OP_FLAGS) && subset(a->msg_order, ORDER) && a->comp_order == FI_ORDER_NONE &&
+	return subset(a->caps, CAPS) && subset(a->op_flags, OP_FLAGS) && subset(a->msg_order, ORDER) && a->comp_order == 0 &&
 	       a->iov_limit <= 1;
 }
 
@@ -89,11 +89,11 @@ static int mr_mode(uint32_t version, const struct fi_info *hints)
 {
 	int asked = hints && hints->domain_attr ? hints->domain_attr->mr_mode : 0;
 	if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
-		return asked == FI_MR_BASIC ? FI_MR_BASIC : FI_MR_SCALABLE;
-	if (asked & FI_MR_BASIC)
-		return FI_MR_BASIC;
-	if (asked == FI_MR_SCALABLE)
-		return FI_MR_SCALABLE;
+		return asked == PM_MR_BASIC ? PM_MR_BASIC : PM_MR_SCALABLE;
+	if (asked & PM_MR_BASIC)
+		return PM_MR_BASIC;
+	if (asked == PM_MR_SCALABLE)
+		return PM_MR_SCALABLE;
 	return asked & (FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY);
 }
 

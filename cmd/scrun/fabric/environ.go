@@ -13,10 +13,14 @@ const libraryPath = "LD_LIBRARY_PATH"
 // mcaPrefix begins variables that set parameters of Open MPI.
 const mcaPrefix = "OMPI_MCA_"
 
-// pml is the parameter that selects Open MPI's messaging layer: Open MPI ends if it cannot use the
-// selected one. Without the parameter, it uses libfabric rather than its own network if it can use
-// both.
-const pml = mcaPrefix + "pml"
+// Parameters of Open MPI that depend on whether it may use its own network. pml selects the messaging
+// layer. Open MPI prefers cm, the layer of libfabric, to ob1, that of its own network, if it can use
+// both. A priority below zero means that it never selects ob1, and ends if it cannot use cm.
+const (
+	pml         = mcaPrefix + "pml"
+	ob1Priority = mcaPrefix + "pml_ob1_priority"
+	btl         = mcaPrefix + "btl"
+)
 
 // choosing are the parameters by which users choose a network of Open MPI.
 var choosing = []string{"pml", "mtl", "btl"}
@@ -33,9 +37,10 @@ const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 
 // variables returns the variables that make message-passing libraries use the provider.
 //
-// Debian's Open MPI has libfabric switched off by default. osc: one-sided operations over two-sided
-// messages (pt2pt) work on every provider, and only sm has windows that the ranks of a node share
-// (MPI_Win_allocate_shared). memory: the memory hooks of Open MPI overwrite munmap of the C library
+// Debian's Open MPI has libfabric switched off by default. osc: sm, which alone has windows that the
+// ranks of a node share (MPI_Win_allocate_shared), then one-sided operations over messages (pt2pt),
+// which Open MPI 4 has, then rdma, which Open MPI 5 has; rdma's usual priority is above that of pt2pt.
+// memory: the memory hooks of Open MPI overwrite munmap of the C library
 // during MPI_Init, while the library's threads run; one rank in some hundreds died of that, and
 // channels need no hooks. MPIR_CVAR_NOLOCAL: MPICH must not use its own shared memory, since a rank
 // that polls without finding a message sleeps between polls, and only a channel's message wakes it.
@@ -43,10 +48,26 @@ const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
-		pml + "=cm", mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider, mcaPrefix + "osc=sm,pt2pt",
+		mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider,
+		mcaPrefix + "osc=^ucx", mcaPrefix + "osc_rdma_priority=5",
 		mcaPrefix + "memory=^patcher",
 		"MPIR_CVAR_NOLOCAL=1",
 		"IPATH_NO_BACKTRACE=1",
+	}
+}
+
+// transports returns the variables that select Open MPI's messaging layer and transports. The windows
+// of Open MPI 5 need a transport (btl), and Open MPI 5 starts transports only if it may consider ob1.
+// With pml=cm it has no windows between nodes. If the user has chosen the messaging layer, it has the
+// transports that it would have without channels.
+func transports(ifAble, chosen bool) []string {
+	switch {
+	case chosen:
+		return []string{pml + "=^ucx"}
+	case ifAble:
+		return []string{btl + "=^uct,openib"}
+	default:
+		return []string{pml + "=^ucx", ob1Priority + "=-1", btl + "=self,vader,ofi"}
 	}
 }
 
@@ -107,12 +128,10 @@ func Environ(env []string, dir string, ifAble bool, settings []string) (out, kep
 		out = slices.DeleteFunc(out, func(v string) bool { return strings.HasPrefix(v, libraryPath+"=") })
 		out = append(out, strings.TrimSuffix(libraryPath+"="+dir+":"+own, ":"))
 	}
-	for _, v := range variables(dir) {
+	set := func(name string) bool { return isSet(env, name) || slices.Contains(settings, name) }
+	for _, v := range append(variables(dir), transports(ifAble, set(pml))...) {
 		name, _, _ := strings.Cut(v, "=")
-		if name == pml && ifAble {
-			continue
-		}
-		if isSet(env, name) || slices.Contains(settings, name) {
+		if set(name) {
 			kept = append(kept, name)
 			continue
 		}

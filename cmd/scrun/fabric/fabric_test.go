@@ -141,7 +141,8 @@ func TestEnviron(t *testing.T) {
 		{
 			name: "empty",
 			want: []string{
-				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=sm,pt2pt",
+				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=^ucx", "OMPI_MCA_pml_ob1_priority=-1",
+				"OMPI_MCA_btl=self,vader,ofi", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=^ucx", "OMPI_MCA_osc_rdma_priority=5",
 				"OMPI_MCA_memory=^patcher", "MPIR_CVAR_NOLOCAL=1", "IPATH_NO_BACKTRACE=1",
 			},
 		},
@@ -154,7 +155,7 @@ func TestEnviron(t *testing.T) {
 			name: "set by the user", env: []string{"OMPI_MCA_pml=ob1", "FI_PROVIDER="}, kept: []string{"FI_PROVIDER", "OMPI_MCA_pml"},
 			want: []string{"OMPI_MCA_pml=ob1", "FI_PROVIDER=", "OMPI_MCA_mtl=ofi"},
 		},
-		{name: "in the user's file", settings: []string{"OMPI_MCA_osc"}, kept: []string{"OMPI_MCA_osc"}, want: []string{"OMPI_MCA_pml=cm"}},
+		{name: "in the user's file", settings: []string{"OMPI_MCA_osc"}, kept: []string{"OMPI_MCA_osc"}, want: []string{"OMPI_MCA_pml=^ucx"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := slices.Clone(c.env)
@@ -168,8 +169,11 @@ func TestEnviron(t *testing.T) {
 				t.Errorf("kept %v; %v", kept, c.env)
 			}
 			soft, _ := Environ(c.env, "/l", true, c.settings)
-			if isSet(soft, pml) != isSet(c.env, pml) || !isSet(soft, "OMPI_MCA_mtl") {
+			if isSet(soft, pml) != isSet(c.env, pml) || isSet(soft, ob1Priority) || !isSet(soft, "OMPI_MCA_mtl") {
 				t.Errorf("if able: %v", soft)
+			}
+			if chosen := isSet(c.env, pml); isSet(out, ob1Priority) == chosen || isSet(out, btl) == chosen || isSet(soft, btl) == chosen {
+				t.Errorf("pml chosen: %v, but %v, if able %v", chosen, out, soft)
 			}
 			for i, v := range out {
 				name, _, _ := strings.Cut(v, "=")

@@ -21,6 +21,7 @@ type conn struct {
 	closing  bool // it is refused
 	hungUp   bool // and ends
 	encoding bfrops.Encoding
+	release  int // of its libpmix: 5 for 5.0.7
 	// unread is why the client cannot be served.
 	unread string
 	// rest is input that is not yet a whole message.
@@ -116,7 +117,7 @@ func (c *conn) onHello(s *Server, data []byte) error {
 		s.refuse(c, message.ErrExists)
 		return nil
 	}
-	c.claimed, c.encoding, c.asking = int(hello.Rank), encoding, true
+	c.claimed, c.encoding, c.release, c.asking = int(hello.Rank), encoding, hello.Release(), true
 	if c.unread = unread(&hello, known); c.unread != "" {
 		c.encoding = 0 // only a process of the job may end it by this, hence not before Admit
 	}

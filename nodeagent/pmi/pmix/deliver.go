@@ -44,11 +44,7 @@ func (s *Server) answer(c *conn, event *pmi.Event) {
 		}
 		s.status(c, uint32(event.Tag), code)
 	case pmi.EventGroup:
-		code := message.Success
-		if !event.OK {
-			code = message.ErrUnreachable
-		}
-		s.status(c, uint32(event.Tag), code)
+		s.answerGroup(c, event)
 	case pmi.EventCard:
 		s.answerCard(c, event)
 	case pmi.EventNameAnswer:
@@ -58,6 +54,23 @@ func (s *Server) answer(c *conn, event *pmi.Event) {
 	case pmi.EventNotice:
 		s.notify(c, event.Notice)
 	default: // of PMI-1 and PMI-2
+	}
+}
+
+func (s *Server) answerGroup(c *conn, event *pmi.Event) {
+	switch {
+	case !event.OK:
+		s.status(c, uint32(event.Tag), message.ErrUnreachable)
+	case event.Group.Kind == pmi.GroupConstruct:
+		reply := message.Constructed{Number: event.Group.Number}
+		for _, p := range event.Group.Procs {
+			reply.Members = append(reply.Members, s.procName(p))
+		}
+		w := s.writer(c)
+		reply.Write(w, c.release)
+		s.send(c, uint32(event.Tag), w)
+	default:
+		s.status(c, uint32(event.Tag), message.Success)
 	}
 }
 

@@ -42,6 +42,10 @@ func (c *conn) command(s *Server, tag uint32, command message.Command, r *bfrops
 		return c.commit(s, tag, r)
 	case message.Fence, message.Connect, message.Disconnect:
 		return c.collective(s, tag, command, r)
+	case message.GroupConstruct:
+		return c.group(s, tag, pmi.GroupConstruct, r)
+	case message.GroupDestruct:
+		return c.group(s, tag, pmi.GroupDestruct, r)
 	case message.Get:
 		return c.get(s, tag, r)
 	case message.Finalize:
@@ -157,6 +161,26 @@ func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfr
 	default:
 		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupDisconnect, procs)
 	}
+	if errors.Is(err, pmi.ErrMalformed) {
+		s.status(c, tag, message.ErrBadParam)
+		return nil
+	}
+	return err
+}
+
+// group adds a rank to the construct or destruct of a group. It gets the processes of the group from
+// the client in both.
+func (c *conn) group(s *Server, tag uint32, kind pmi.GroupKind, r *bfrops.Reader) error {
+	m := message.ReadGroup(r)
+	if err := r.Err(); err != nil {
+		return err
+	}
+	procs, ok := s.procs(m.Procs)
+	if !ok || len(procs) == 0 {
+		s.status(c, tag, message.ErrBadParam)
+		return nil
+	}
+	err := s.engine.NamedGroupIn(c.rank, pmi.Tag(tag), kind, m.Name, procs)
 	if errors.Is(err, pmi.ErrMalformed) {
 		s.status(c, tag, message.ErrBadParam)
 		return nil

@@ -300,6 +300,15 @@ func (s *Server) procs(names []bfrops.Proc) (procs []pmi.Proc, ok bool) {
 	return procs, true
 }
 
+// procName is the inverse of proc.
+func (s *Server) procName(p pmi.Proc) bfrops.Proc {
+	rank := bfrops.Wildcard
+	if p.Rank >= 0 {
+		rank = uint32(p.Rank)
+	}
+	return bfrops.Proc{Namespace: s.config.NameOf(p.Job), Rank: rank}
+}
+
 func (s *Server) proc(name bfrops.Proc) (pmi.Proc, bool) {
 	job, ok := s.config.NumberOf(strings.TrimRight(name.Namespace, "\x00"))
 	switch {

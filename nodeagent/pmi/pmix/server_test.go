@@ -253,8 +253,12 @@ func TestBadInput(t *testing.T) {
 func TestNotServed(t *testing.T) {
 	h := newHost(t, 0, 0)
 	c := h.rank(0)
-	c.send(message.GroupConstruct, nil)
+	c.send(message.GroupJoin, nil)
 	c.status(message.ErrUnsupported)
+	for _, procs := range [][]bfrops.Proc{nil, {{Namespace: "nobody", Rank: 0}}, {{Namespace: "score_7", Rank: 1}}} {
+		c.send(message.GroupConstruct, (&message.Group{Name: "g", Collective: message.Collective{Procs: procs}}).Write)
+		c.status(message.ErrBadParam)
+	}
 	c.send(message.Command(200), nil)
 	c.status(message.ErrUnsupported)
 	c.send(message.Commit, func(w *bfrops.Writer) { // a value of a type that does not exist

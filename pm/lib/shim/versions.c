@@ -156,7 +156,7 @@ static int getinfo(uint32_t version, const char *node, const char *service, uint
 VERSION(1_0, "@FABRIC_1.0");
 VERSION(1_1, "@FABRIC_1.1");
 VERSION(1_2, "@FABRIC_1.2");
-/* What is linked with this library has the headers of 1.17. */
+/* What is linked with this library has the headers of 1.17 or later. */
 VERSION(1_3, "@@FABRIC_1.3");
 VERSION(1_7, "@FABRIC_1.7");
 VERSION(1_8, "@FABRIC_1.8");

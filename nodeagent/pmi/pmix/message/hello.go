@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"score/nodeagent/pmi/pmix/bfrops"
+	"strconv"
+	"strings"
 )
 
 // MaxHello bounds the hello in bytes. Clients' hellos take about 60.
@@ -28,6 +30,16 @@ type Hello struct {
 	BufferKind uint8
 	// Store is how the client keeps the data that it receives.
 	Store string
+}
+
+// Release returns the first number of the version, 0 if it is none.
+func (h *Hello) Release() int {
+	text, _, _ := strings.Cut(h.Version, ".")
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // HelloLength reads the length of a hello from its header. It is in the byte order of the host.

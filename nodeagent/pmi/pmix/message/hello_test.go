@@ -60,3 +60,11 @@ func FuzzHello(f *testing.F) {
 		}
 	})
 }
+
+func TestRelease(t *testing.T) {
+	for version, want := range map[string]int{"3.2.5": 3, "5.0.7a1": 5, "10.1.0": 10, "": 0, "new": 0} {
+		if got := (&Hello{Version: version}).Release(); got != want {
+			t.Errorf("%q: %d, want %d", version, got, want)
+		}
+	}
+}

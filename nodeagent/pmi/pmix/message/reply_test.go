@@ -35,6 +35,19 @@ func TestReplies(t *testing.T) {
 			code, name := ReadSpawned(r)
 			return code == Success && name == "score_8"
 		})
+		for release, more := range map[int]bool{5: false, 6: true} {
+			check("constructed", func(w *bfrops.Writer) { (&Constructed{[]bfrops.Proc{owner}, 1 << 38}).Write(w, release) },
+				func(r *bfrops.Reader) bool {
+					ok := ReadStatus(r) == Success && slices.Equal(r.Procs(), []bfrops.Proc{owner})
+					if more {
+						r.Count(1)
+						flag := r.Plain(bfrops.Bool)
+						ok = ok && flag.Number == 1
+					}
+					ok = ok && r.Size() == 1<<38
+					return ok && (!more || r.Size() == 0)
+				})
+		}
 		check("results", func(w *bfrops.Writer) { WriteResults(w, Success, []bfrops.Info{{Key: "k", Value: value}}) },
 			func(r *bfrops.Reader) bool {
 				code, got := ReadResults(r)

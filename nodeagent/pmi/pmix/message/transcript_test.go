@@ -66,6 +66,9 @@ func rewrite(payload []byte, encoding bfrops.Encoding, to bfrops.Encoding) (Comm
 	case Fence, Connect, Disconnect:
 		m := ReadCollective(r)
 		m.Write(w)
+	case GroupConstruct, GroupDestruct:
+		m := ReadGroup(r)
+		m.Write(w)
 	case Get:
 		m := ReadGet(r)
 		m.Write(w)
@@ -130,7 +133,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, command := range []Command{
 		JobInfo, Abort, Commit, Fence, Get, Finalize, Publish, Lookup, Unpublish, Spawn, Connect,
-		Disconnect, Notify, RegisterEvents, DeregisterEvents, Query, Log, JobControl,
+		Disconnect, Notify, RegisterEvents, DeregisterEvents, Query, Log, JobControl, GroupConstruct, GroupDestruct,
 	} {
 		if seen[command] == 0 {
 			t.Errorf("no transcript has a whole %v", command)

@@ -228,7 +228,7 @@ void open_window(struct end *e, struct window *w, void *memory, size_t n, uint64
 
 	OK(fi_mr_reg(e->domain, memory, n, access, 0, key, 0, &w->mr, NULL));
 	mine[0] = fi_mr_key(w->mr);
-	mine[1] = e->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR || e->info->domain_attr->mr_mode == FI_MR_BASIC
+	mine[1] = e->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR || e->info->domain_attr->mr_mode == OLD_MR_BASIC
 			  ? (uint64_t)(uintptr_t)memory
 			  : 0;
 	swap(mine, theirs, sizeof mine);

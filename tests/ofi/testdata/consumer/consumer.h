@@ -23,6 +23,13 @@
 #define API FI_VERSION(1, 9)
 #define NAME_BYTES 64
 
+/* Values of libfabric 1 that the headers of libfabric 2 lack, or warn of. */
+#define OLD_MR_BASIC (1 << 0)
+#define OLD_MR_SCALABLE (1 << 1)
+#define OLD_ORDER_STRICT 0x1FF
+#define OLD_VARIABLE_MSG (1ULL << 48)
+#define OLD_RESTRICTED_COMP (1ULL << 53)
+
 /* What a row asks for; zero is what most do. */
 struct setup {
 	uint64_t caps;                /* default: all of WANTED */

@@ -105,7 +105,7 @@ void row_mpich(void)
 	h->tx_attr->op_flags = FI_COMPLETION;
 	h->tx_attr->msg_order = h->rx_attr->msg_order =
 		FI_ORDER_SAS | FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
-	h->domain_attr->mode = FI_RESTRICTED_COMP;
+	h->domain_attr->mode = OLD_RESTRICTED_COMP;
 	h->domain_attr->threading = FI_THREAD_DOMAIN;
 	h->domain_attr->control_progress = h->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
@@ -226,13 +226,13 @@ void row_mr_mode(void)
 		CHECK((i = offer(API, h)) && i->domain_attr->mr_mode == kinds[k]);
 		fi_freeinfo(i);
 	}
-	for (int k = FI_MR_BASIC; k <= FI_MR_SCALABLE; k++) {
+	for (int k = OLD_MR_BASIC; k <= OLD_MR_SCALABLE; k++) {
 		h = hints(FI_RMA);
 		h->domain_attr->mr_mode = k;
 		CHECK((i = offer(API, h)) && i->domain_attr->mr_mode == k);
 		fi_freeinfo(i);
 	}
-	for (int k = FI_MR_BASIC; k <= FI_MR_SCALABLE; k++) { /* of programs before 1.5 */
+	for (int k = OLD_MR_BASIC; k <= OLD_MR_SCALABLE; k++) { /* of programs before 1.5 */
 		h = hints(FI_RMA);
 		h->domain_attr->mr_mode = k;
 		CHECK((i = offer(FI_VERSION(1, 4), h)) && i->domain_attr->mr_mode == k);
@@ -259,7 +259,7 @@ void row_order(void)
 /* What there is not must not be promised. */
 void row_refused(void)
 {
-	static const uint64_t caps[] = {FI_MULTICAST, FI_NAMED_RX_CTX, FI_VARIABLE_MSG, FI_COLLECTIVE, FI_HMEM};
+	static const uint64_t caps[] = {FI_MULTICAST, FI_NAMED_RX_CTX, OLD_VARIABLE_MSG, FI_COLLECTIVE, FI_HMEM};
 	struct fi_info *h, *i;
 
 	for (int k = 0; k < 5; k++)
@@ -274,7 +274,7 @@ void row_refused(void)
 	h->domain_attr->ep_cnt = 1 << 20;
 	CHECK(!offer(API, h));
 	h = hints(FI_MSG);
-	h->tx_attr->comp_order = FI_ORDER_STRICT;
+	h->tx_attr->comp_order = OLD_ORDER_STRICT;
 	CHECK(!offer(API, h));
 	h = hints(FI_MSG);
 	h->tx_attr->size = 1 << 20;
