@@ -181,5 +181,7 @@ static inline int pm_wait(int64_t microseconds, score_watch *w)
 
 /* How many reads that find nothing go by before the reader sleeps. */
 uint32_t pm_idle_reads(void);
+/* pm_return_faults gives the program its handlers of faults back, for faults outside this library. */
+void pm_return_faults(void);
 
 #endif

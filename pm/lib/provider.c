@@ -11,7 +11,11 @@ static struct fi_provider provider = {
 	.getinfo = pm_getinfo, .fabric = pm_fabric, .cleanup = cleanup,
 };
 
-__attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void) { return &provider; }
+__attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void)
+{
+	pm_return_faults();
+	return &provider;
+}
 
 uint32_t pm_idle_reads(void)
 {
