@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "openmpi.h"
+#include "openmpimatched.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -22,8 +23,10 @@ typedef int prepare(const void *buf, size_t count, datatype type, int to, int ta
 
 /* The functions of Open MPI's layer of point-to-point messages, of versions 4.0 and 4.1. */
 struct pml {
-	void (*others[9])(void);
+	void (*before[9])(void);
 	prepare *isend_init;
+	void (*between[7])(void);
+	pm_receive_matched *imrecv, *mrecv;
 };
 
 static struct {
@@ -58,7 +61,7 @@ static int isend_init(const void *buf, size_t count, datatype type, int to, int 
 
 /* Of versions that have the faults, and the table above. Others stay alone. */
 static struct {
-	bool prepares_wrong, forgets_answers;
+	bool prepares_wrong, forgets_answers, loses_matched;
 } faults;
 
 static void find_faults(void)
@@ -69,7 +72,7 @@ static void find_faults(void)
 	if (mpi.version(text, &length) || sscanf(text, "Open MPI v4.%d.%d", &minor, &release) != 2)
 		return;
 	faults.prepares_wrong = minor == 0 || (minor == 1 && release < 6);
-	faults.forgets_answers = minor <= 1;
+	faults.forgets_answers = faults.loses_matched = minor <= 1;
 }
 
 /*
@@ -79,11 +82,11 @@ static void find_faults(void)
 bool pm_answers(uint64_t ignore) { return faults.forgets_answers && (ignore & ~(uint64_t)INT32_MAX) == OPENMPI_SYNC; }
 
 /* of_cm reports whether the function is pml/cm's. */
-static int of_cm(prepare *function)
+static int of_cm(void *function)
 {
 	Dl_info in;
 
-	return function && dladdr((void *)function, &in) && in.dli_fname && strstr(in.dli_fname, "mca_pml_cm");
+	return function && dladdr(function, &in) && in.dli_fname && strstr(in.dli_fname, "mca_pml_cm");
 }
 
 static int found(void **to, void *library, const char *name) { return (*to = dlsym(library, name)) != NULL; }
@@ -107,11 +110,13 @@ void pm_mend_openmpi(void)
 
 	if (!library)
 		return; /* done already, or another MPI */
-	if (found((void **)&pml, library, "mca_pml") && of_cm(pml->isend_init) &&
+	if (found((void **)&pml, library, "mca_pml") && of_cm((void *)pml->isend_init) &&
 	    found((void **)&mpi.version, library, "PMPI_Get_library_version")) {
 		find_faults();
 		if (faults.prepares_wrong)
 			mend_prepare(library, pml);
+		if (faults.loses_matched && of_cm((void *)pml->imrecv) && of_cm((void *)pml->mrecv))
+			pm_mend_matched(library, &pml->imrecv, &pml->mrecv);
 	}
 	dlclose(library);
 }

@@ -1,4 +1,4 @@
-/* Faults of Open MPI that go away where it uses this library: one loses data, one waits for ever. */
+/* Faults of Open MPI that go away where it uses this library: two lose data, one waits for ever. */
 #ifndef SCORE_OPENMPI_H
 #define SCORE_OPENMPI_H
 

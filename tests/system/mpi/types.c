@@ -1,4 +1,7 @@
-/* Types whose bytes do not begin at the buffer's address, in requests that MPI prepares and starts later. */
+/*
+ * Types whose bytes do not begin at the buffer's address, in requests that MPI prepares and starts later, and
+ * in receives of messages that a matched probe has found.
+ */
 #include "check.h"
 
 enum { ROWS = 64, COLUMNS = 1024, STARTS = 3 };
@@ -125,6 +128,40 @@ static void window(void)
 	MPI_Type_free(&type);
 }
 
+/* A matched message goes into a part of the matrix: whole, or shorter than the part. */
+static void matched(int nonblocking, int rows, int column, int columns, int sent)
+{
+	MPI_Datatype type = part(3, rows, column, columns);
+	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks, count, n = rows * columns, whole = 1;
+	int *out = malloc((size_t)sent * sizeof *out);
+	MPI_Message message;
+	MPI_Status status;
+	MPI_Request request, sending;
+
+	set(0);
+	for (int i = 0; i < sent; i++)
+		out[i] = rank * 1000000 + i;
+	MPI_Isend(out, sent, MPI_INT, next, 4, MPI_COMM_WORLD, &sending);
+	MPI_Mprobe(before, 4, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+	if (nonblocking) {
+		MPI_Imrecv(got, 1, type, &message, &request);
+		MPI_Wait(&request, &status);
+	} else {
+		MPI_Mrecv(got, 1, type, &message, &status);
+	}
+	MPI_Wait(&sending, MPI_STATUS_IGNORE);
+	MPI_Get_elements(&status, type, &count);
+	CHECK(count == sent && status.MPI_SOURCE == before && status.MPI_TAG == 4 && message == MPI_MESSAGE_NULL);
+	for (int i = 0; i < ROWS; i++)
+		for (int j = 0; j < COLUMNS; j++) {
+			int k = i >= 3 && i < 3 + rows && j >= column && j < column + columns ? (i - 3) * columns + j - column : n;
+			whole = whole && got[i][j] == (k < sent ? before * 1000000 + k : -1);
+		}
+	CHECK(whole);
+	free(out);
+	MPI_Type_free(&type);
+}
+
 int main(int argc, char **argv)
 {
 	MPI_Init(&argc, &argv);
@@ -135,6 +172,12 @@ int main(int argc, char **argv)
 		PART(persistent(synchronous, 8, 50, 0, COLUMNS)); /* a long one */
 		PART(persistent(synchronous, 0, ROWS, 7, 1));     /* a column */
 		PART(persistent(synchronous, 63, 1, 500, 3));
+	}
+	for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
+		PART(matched(nonblocking, 4, 7, 1, 4));         /* a column */
+		PART(matched(nonblocking, 60, 0, 1000, 60000)); /* a long one */
+		PART(matched(nonblocking, 10, 5, 3, 7));        /* a shorter message */
+		PART(matched(nonblocking, 10, 5, 3, 0));
 	}
 	PART(several());
 	PART(everybody());
