@@ -2,8 +2,8 @@ package rpc
 
 import (
 	"score/ctxswitch"
-	"score/scored/api/identity/pki"
 	"score/scored/api"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/hosttime"
 	"strings"
