@@ -39,10 +39,7 @@ type scene struct {
 // One cluster must stand it all at once.
 func TestHostileUsers(t *testing.T) {
 	s := &scene{daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})}
-	_, err := s.Cluster.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
-		Settings: &scorev1.Settings{MaxRows: 1}, Fields: []string{"max_rows"},
-	}))
-	s.Check(err)
+	s.rows(1)
 	silence, slowness := start(t, s.Cluster, eve, "silence"), start(t, s.Cluster, eve, "slow")
 	if n := silence.number(); n != silent {
 		t.Errorf("%d of %d connections were made", n, silent)
@@ -55,6 +52,7 @@ func TestHostileUsers(t *testing.T) {
 	t.Run("limits", s.limits)
 	t.Run("files", s.files)
 	t.Run("large", s.large)
+	t.Run("untaken", s.untaken)
 	t.Run("burst", s.burst)
 	if n := silence.number(); n != silent {
 		t.Errorf("the server has ended %d of %d silent connections", n, silent)
@@ -64,6 +62,15 @@ func TestHostileUsers(t *testing.T) {
 	}
 	s.answers()
 	s.cancelAll()
+}
+
+// rows sets how many jobs may share a CPU.
+func (s *scene) rows(n uint32) {
+	s.T.Helper()
+	_, err := s.Cluster.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+		Settings: &scorev1.Settings{MaxRows: n}, Fields: []string{"max_rows"},
+	}))
+	s.Check(err)
 }
 
 // limits: who claims to have no resource limits gets those of the process that submits, and no

@@ -34,6 +34,10 @@ const (
 	clientStreamBuffer = 4 * api.MaxStreamMessage
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
+	// maxSocketStreams is the same for a connection with a user's program, which need not read what
+	// the server writes: the server keeps 14 KiB for each call until then. A client assumes 100 until
+	// it knows (RFC 9113, section 6.5.2).
+	maxSocketStreams = 128
 )
 
 // config sets a connection's window for all of its streams together. So a stream that nobody reads,
@@ -112,5 +116,6 @@ func newServer(handler http.Handler, streamBuffer int) *http.Server {
 func NewSocketServer(handler http.Handler) *http.Server {
 	server := newServer(handler, socketStreamBuffer)
 	server.HTTP2.SendPingTimeout = 0
+	server.HTTP2.MaxConcurrentStreams = maxSocketStreams
 	return server
 }

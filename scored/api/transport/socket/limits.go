@@ -40,6 +40,9 @@ const (
 	// answerTimeout is how long a caller may take to take such an answer. It is a program of this
 	// host, or a daemon.
 	answerTimeout = 30 * time.Second
+	// refusalTimeout is how long a caller with too many calls may take to take the refusal, which
+	// counts for nothing.
+	refusalTimeout = time.Second
 )
 
 // Bounds are the bounds on the load that one party can cause.
@@ -140,7 +143,10 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	has, err := l.enter(who, r.ContentLength)
 	if err != nil {
-		_ = l.refuse.Write(w, r, err) // as above
+		if r.ProtoMajor >= 2 { // with HTTP/1 it would hold for the next call, too
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTimeout)) // as below
+		}
+		_ = l.refuse.Write(w, r, err) // the caller may be gone
 		return
 	}
 	body := &meteredBody{ReadCloser: r.Body, limits: l, who: who}
@@ -150,19 +156,23 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = body.controller.SetReadDeadline(time.Now().Add(l.timeout)) // all connections of package net have them
 		r.Body = body
 	}
-	if !l.reads[r.URL.Path] {
-		l.next.ServeHTTP(w, r)
-		return
+	if l.reads[r.URL.Path] {
+		select {
+		case has.reads <- struct{}{}:
+			defer func() { <-has.reads }()
+		case <-r.Context().Done():
+			return // nobody waits for the answer
+		}
+		answer := &timedAnswer{ResponseWriter: w, timeout: l.taking}
+		defer answer.end()
+		w = answer
 	}
-	select {
-	case has.reads <- struct{}{}:
-		defer func() { <-has.reads }()
-	case <-r.Context().Done():
-		return // nobody waits for the answer
+	l.next.ServeHTTP(w, r)
+	if r.ProtoMajor >= 2 {
+		// Otherwise the call would be over for this handler before the caller has taken the end of
+		// the answer, and any number of such calls could wait.
+		_ = http.NewResponseController(w).Flush() // the caller may be gone
 	}
-	answer := &timedAnswer{ResponseWriter: w, timeout: l.taking}
-	defer answer.end()
-	l.next.ServeHTTP(answer, r)
 }
 
 // timedAnswer is an answer that the caller must take in time.

@@ -167,6 +167,46 @@ func TestReadsTakeTurns(t *testing.T) {
 	}
 }
 
+// serveAt serves a handler at a socket, and returns a client that speaks one version of HTTP and takes
+// of an answer what fits into the smallest window.
+func serveAt(t *testing.T, handler http.Handler, version string) *http.Transport {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := Listen("socket", path, Everybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) }) // ends with Close
+	t.Cleanup(serving.Wait)
+	t.Cleanup(func() { server.Close() })
+	client := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", path)
+	}}
+	client.Protocols.SetHTTP1(version == "HTTP/1.1")
+	client.Protocols.SetUnencryptedHTTP2(version == "HTTP/2")
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+// begin makes a call of user 7 and returns when the answer begins, or when the server ends it.
+func begin(t *testing.T, client *http.Transport, procedure string) io.Closer {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://socket"+procedure, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("uid", "7")
+	reply, err := client.RoundTrip(r)
+	if err != nil {
+		return http.NoBody
+	}
+	return reply.Body
+}
+
 // Whoever does not take an answer loses it, and the daemon does not keep it.
 func TestAnswersThatNobodyTakes(t *testing.T) {
 	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {
@@ -177,33 +217,7 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 				wrote <- err
 			}), OfUser(byHeader))
 			l.taking = time.Millisecond
-			path := filepath.Join(t.TempDir(), "s")
-			listener, err := Listen("socket", path, Everybody)
-			if err != nil {
-				t.Fatal(err)
-			}
-			server := &http.Server{Handler: l, Protocols: new(http.Protocols)}
-			server.Protocols.SetHTTP1(true)
-			server.Protocols.SetUnencryptedHTTP2(true)
-			var serving sync.WaitGroup
-			serving.Go(func() { _ = server.Serve(listener) }) // ends with Close
-			defer serving.Wait()
-			defer server.Close()
-			client := &http.Transport{Protocols: new(http.Protocols), DialContext: func(context.Context, string, string) (net.Conn, error) {
-				return net.Dial("unix", path)
-			}}
-			client.Protocols.SetHTTP1(version == "HTTP/1.1")
-			client.Protocols.SetUnencryptedHTTP2(version == "HTTP/2")
-			defer client.CloseIdleConnections()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://socket"+scorev1connect.JobServiceGetJobProcedure, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reply, err := client.RoundTrip(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer reply.Body.Close()
+			defer begin(t, serveAt(t, l, version), scorev1connect.JobServiceGetJobProcedure).Close()
 			select {
 			case err := <-wrote:
 				if err == nil {
@@ -214,4 +228,25 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A call counts until its answer has been taken, also the end that net/http writes after the handler.
+func TestUntakenEndsCount(t *testing.T) {
+	const window = 64 << 10
+	returned := make(chan struct{}, 1)
+	bounds := OfUser(byHeader)
+	bounds.Calls = 1
+	l := newLimits(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(make([]byte, window)) // it fits
+		_, _ = w.Write([]byte("the end"))    // it stays in a buffer of net/http
+		returned <- struct{}{}
+	}), bounds)
+	client := serveAt(t, l, "HTTP/2")
+	client.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: window}
+	body := begin(t, client, scorev1connect.JobServiceSubmitProcedure)
+	<-returned
+	if w := call(l, 7, strings.NewReader(""), 0); w.Code != http.StatusTooManyRequests {
+		t.Errorf("the call is over before its end has been taken: %d", w.Code)
+	}
+	body.Close()
 }
