@@ -50,6 +50,8 @@ type bench struct {
 	record string
 	// far is where another host starts the processes that answer in group tipc; empty: none does.
 	far string
+	// many makes group tipc measure 100,000 connections, sockets and names, and nothing else.
+	many bool
 }
 
 func main() {
@@ -73,10 +75,11 @@ func main() {
 	runs := flag.Int("runs", 7, "alternating runs of each pair, at least 5")
 	record := flag.String("record", "", "`file` to which group scale writes the costs that it measures first; without, it uses those it comes with")
 	far := flag.String("far", "", "`address` at which 'bench socket-peers ADDRESS' listens on another host; group tipc then measures between the two")
+	many := flag.Bool("many", false, "group tipc measures 100,000 connections, sockets and names, and nothing else (root, 2 GB of memory)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs, record: *record, far: *far}); err != nil {
+	if err := run(ctx, *only, bench{bin: *bin, out: *out, runs: *runs, record: *record, far: *far, many: *many}); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}

@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// tipcConnects is how many connections a run makes; the paper made 100,000, which in a guest
-	// takes minutes.
+	// tipcConnects is how many connections a run makes. The paper made 100,000, which in a guest takes
+	// minutes (tipcMany).
 	tipcConnects = 500
 	// tipcRounds and tipcWindows are how many messages, and windows of them, a run passes.
 	tipcRounds  = 1000
@@ -55,6 +55,9 @@ func tipcGroup(ctx context.Context, b *bench) error {
 	}
 	if virtual() {
 		b.note("this is a guest: system calls and switches cost many times what they do on a real host, so only ratios mean anything")
+	}
+	if b.many {
+		return tipcMany(ctx, b)
 	}
 	for _, size := range tipcConnectSizes {
 		name := fmt.Sprintf("tipc.connect-%d", size)

@@ -12,25 +12,32 @@ type cut struct {
 	length  time.Duration // at least; it also lasts until the job is lost, if it is to be
 	silence string        // how long a node may be silent before it is lost
 	borne   bool          // a job on the host goes on
+	leads   bool          // the host's server leads
 	long    bool          // not in the short form
 }
 
 // cuts are shorter and longer than the silence that a cluster begins with, and than the ten seconds
 // for which a user's call waits for a leader.
 var cuts = []cut{
-	{time.Second, "3s", true, false},
-	{5 * time.Second, "3s", false, false},
-	{5 * time.Second, "30s", true, true},
-	{time.Minute, "3s", false, true},
+	{time.Second, "3s", true, false, false},
+	{5 * time.Second, "3s", false, false, false},
+	{5 * time.Second, "30s", true, false, true},
+	{time.Minute, "3s", false, false, true},
+	{10 * time.Second, "60s", true, true, true},
+	{30 * time.Second, "3s", false, true, true},
 }
 
-// cable pulls the cable of a follower under jobs.
+// cable pulls the cable of a follower, or of the leader, under jobs.
 func (s *site) cable(t *testing.T) {
 	for _, c := range cuts {
 		if c.long && !*all {
 			continue
 		}
-		t.Run(fmt.Sprintf("%v of %s", c.length, c.silence), func(t *testing.T) {
+		name := fmt.Sprintf("%v of %s", c.length, c.silence)
+		if c.leads {
+			name += " of the leader"
+		}
+		t.Run(name, func(t *testing.T) {
 			s.in(t)
 			s.pull(t, c)
 		})
@@ -40,14 +47,12 @@ func (s *site) cable(t *testing.T) {
 
 func (s *site) pull(t *testing.T, c cut) {
 	leader, h := s.leader(s.hosts[0])
-	leader.await("scored config set node_silence " + c.silence)
-	var others []string
-	for _, other := range s.hosts {
-		if other != h {
-			others = append(others, other.name)
-		}
+	if c.leads {
+		leader, h = h, leader // the other one may lead soon
 	}
-	elsewhere := leader.must("scrun -d -o /tmp/out -N 2 -n 2 -w " + strings.Join(others, ",") + " sleep 2000")
+	leader.await("scored config set node_silence " + c.silence)
+	others := strings.Join(s.namesBut(h), ",")
+	elsewhere := leader.must("scrun -d -o /tmp/out -N 2 -n 2 -w " + others + " sleep 2000")
 	lost, release := "", func() {}
 	if c.borne {
 		_, release = s.held(leader, "-N 3 -n 3")
@@ -55,8 +60,12 @@ func (s *site) pull(t *testing.T, c cut) {
 		lost = leader.must("scrun -d -o /tmp/out -N 3 -n 3 sleep 1000")
 		leader.await("scored job list | grep -E '^" + lost + " .*running'")
 	}
+	var jobs []string
 	s.cutOff(h, c.length, func() {
 		leader.await("scored user set ann share=123") // acknowledged without the host, or typed again if a leader is lost over it
+		for range acknowledged {
+			jobs = append(jobs, leader.must(`scrun -d -o /tmp/out -n 1 -w `+leader.name+` sh -c 'echo $SCORE_JOB_ID >>/var/tmp/ran'`))
+		}
 		if c.length > 20*time.Second {
 			h.refuses()
 		}
@@ -70,6 +79,10 @@ func (s *site) pull(t *testing.T, c cut) {
 	}
 	h.await("scored user list | grep '^ann .* 123 '")
 	release()
+	for _, job := range jobs {
+		leader.must("scored job wait " + job)
+	}
+	s.ranAll(jobs)
 	leader.must("scored job list | grep -E '^" + elsewhere + " .*running' && scored job cancel " + elsewhere)
 	leader.await("scored config set node_silence 3s && scored user set ann share=100")
 	leader.await("[ $(scored server list | grep -c healthy) = 3 ]")

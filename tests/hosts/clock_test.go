@@ -16,6 +16,7 @@ const (
 // clock boots a host with a clock that is ahead, lets its server lead, and sets the clock under a
 // job; then it boots the host with a clock that is behind.
 func (s *site) clock(t *testing.T) {
+	s.stepped()
 	other, h := s.leader(s.hosts[0])
 	s.bootAt(h, clockOff)
 	other.awaitUp(s.hosts...)
@@ -39,6 +40,23 @@ func (s *site) clock(t *testing.T) {
 	s.allWell(other)
 	_, release = s.held(h, "-N 3 -n 3")
 	release()
+}
+
+// stepped steps the clocks of a follower and of the leader while two jobs take turns, which go on.
+func (s *site) stepped() {
+	s.t.Helper()
+	leader, h := s.leader(s.hosts[0])
+	one, release := s.held(leader, "-N 3 -n 3")
+	two, releaseTwo := s.held(leader, "-N 3 -n 3")
+	for _, other := range []*host{h, leader} {
+		for _, by := range []string{"+1 hour", "-2 hours", "+1 hour"} {
+			other.must("date -s '" + by + "'")
+			s.takeTurns(leader, one, two)
+		}
+	}
+	release()
+	releaseTwo()
+	s.allWell(leader)
 }
 
 // bootAt boots a host with a clock that is ahead.

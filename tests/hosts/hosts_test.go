@@ -106,6 +106,7 @@ func TestHosts(t *testing.T) {
 		{"follower-power", false, false, func(s *site, t *testing.T) { s.power(t, false) }},
 		{"reboot", false, true, (*site).reboot},
 		{"cable", true, false, (*site).cable},
+		{"hung", false, false, (*site).hung},
 		{"clock", false, false, (*site).clock},
 		{"disk", false, false, (*site).disk},
 		{"restore", false, false, (*site).restore},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"score/tests/guest"
 	"testing"
 	"time"
 )
@@ -11,8 +12,14 @@ import (
 // bench turns the measurement on: it takes minutes, and its figures are for people.
 var bench = flag.Bool("tipc.bench", false, "run the benchmark's group tipc in a guest, and print its figures")
 
+// many turns the measurement of many sockets on.
+var many = flag.Bool("tipc.many", false, "measure 100,000 connections, sockets and names in a guest, and print the figures")
+
 // benchPatience bounds the run: five minutes on an idle machine.
 const benchPatience = 15 * time.Minute
+
+// manyMemory, in MiB, is room for 100,000 sockets.
+const manyMemory = 2048
 
 // benchPort is where the second host starts the processes that answer.
 const benchPort = "10.9.0.2:7500"
@@ -37,6 +44,19 @@ func TestBench(t *testing.T) {
 		t.Error("no packet left the host: the bearer was not used")
 	}
 	hosts[0].measures("")
+}
+
+// TestMany measures 100,000 connections, sockets and names in one guest.
+func TestMany(t *testing.T) {
+	if !*many {
+		t.Skip("a benchmark; -tipc.many runs it")
+	}
+	dir := t.TempDir()
+	goTool(t, "build", "-o", dir+"/bench", "score/tests/bench")
+	g := guest.Start(patient(t), t, guest.Options{Name: "alone", Memory: manyMemory, Modules: []string{"tipc"}, Shared: map[string]string{"/mnt": dir}})
+	h := &host{t: t, Guest: g}
+	h.must("ip link set lo up")
+	h.measures(" -many")
 }
 
 // measures runs the benchmark, and prints its figures.
