@@ -45,8 +45,10 @@ func build(dir string) error {
 		return err
 	}
 	// -Wno-deprecated-declarations: programs may call what libfabric 2 deprecates.
-	compile := append([]string{"-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
-		"-rdynamic", "-o", filepath.Join(dir, "consumer")}, sources...)
+	compile := append([]string{
+		"-O2", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
+		"-rdynamic", "-o", filepath.Join(dir, "consumer"),
+	}, sources...)
 	commands := []*exec.Cmd{
 		exec.Command("go", "build", "-o", dir+"/", "score/cmd/scored", "score/cmd/scrun", "score/tests/ofi/rank"),
 		exec.Command("../../pm/lib/build", filepath.Join(dir, "lib")),
