@@ -10,6 +10,7 @@
  * from each other, over a socket pair. Names are kept by the node of rank 0 alone; what
  * is spawned runs where it was asked for.
  */
+#include <pmix.h>
 #include <pmix_server.h>
 #include <pthread.h>
 #include <signal.h>

@@ -46,8 +46,18 @@ static void await(int *what) {
 	pthread_mutex_unlock(&lock);
 }
 
+/* name is the same with all versions of libpmix, whose texts differ. */
+static const char *name(pmix_status_t status) {
+	switch (status) {
+	case PMIX_SUCCESS: return "SUCCESS";
+	case PMIX_ERR_UNREACH: return "UNREACHABLE";
+	case PMIX_ERR_PROC_ABORTED_BY_SIG: return "PROC-ABORTED-BY-SIG";
+	default: return PMIx_Error_string(status);
+	}
+}
+
 static void tell(const char *what, int of, pmix_status_t status) {
-	printf("rank %d: %s %d: %s\n", me.rank, what, of, PMIx_Error_string(status));
+	printf("rank %d: %s %d: %s\n", me.rank, what, of, name(status));
 	fflush(stdout);
 }
 

@@ -45,6 +45,7 @@ rm -f /var/lib/man-db/auto-update
 step install
 quietly dpkg -i /tmp/score_1.deb
 dpkg --verify score || fail "files differ from the package's"
+if dpkg -L score | grep -E '^/(bin|lib|sbin)/'; then fail "it owns what lies behind the links of a merged /usr"; fi
 cmp /etc/score/score.toml /usr/share/score/score.toml
 [ -z "$(ls /run/score /var/lib/score 2>/dev/null)" ] || fail "something was started"
 for name in scored scrun; do
@@ -53,7 +54,7 @@ for name in scored scrun; do
 	zcat "/usr/share/score/$name.cdx.json.gz" | grep -q '"pkg:golang/golang.org/x/sys@' || fail "list of what is in $name"
 done
 if command -v systemd-analyze >/dev/null; then
-	systemd-analyze verify /lib/systemd/system/score-server.service /lib/systemd/system/score-agent.service /lib/systemd/system/score-tipc@eth0.service >/tmp/out 2>&1 || true
+	systemd-analyze verify /usr/lib/systemd/system/score-server.service /usr/lib/systemd/system/score-agent.service /usr/lib/systemd/system/score-tipc@eth0.service >/tmp/out 2>&1 || true
 	if grep score- /tmp/out; then fail "systemd-analyze"; fi
 	echo "units verified"
 fi
