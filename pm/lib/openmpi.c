@@ -21,13 +21,12 @@ typedef void *datatype;
 typedef ptrdiff_t aint;
 typedef int prepare(const void *buf, size_t count, datatype type, int to, int tag, int mode, void *comm, void **request);
 
-/* The functions of Open MPI's layer of point-to-point messages, of versions 4.0 and 4.1. */
-struct pml {
-	void (*before[9])(void);
-	prepare *isend_init;
-	void (*between[7])(void);
-	pm_receive_matched *imrecv, *mrecv;
+/* Where functions are in the table of Open MPI's layer of point-to-point messages, mca_pml. */
+struct places {
+	int add_comm, isend_init, imrecv, mrecv;
 };
+
+static const struct places places4 = {4, 9, 17, 18}, places5 = {4, 10, 18, 19};
 
 static struct {
 	prepare *isend_init;
@@ -59,8 +58,9 @@ static int isend_init(const void *buf, size_t count, datatype type, int to, int 
 	return err;
 }
 
-/* Of versions that have the faults, and the table above. Others stay alone. */
+/* Of versions that have the faults. Others stay alone. */
 static struct {
+	const struct places *places; /* NULL: of another version */
 	bool prepares_wrong, forgets_answers, loses_matched;
 } faults;
 
@@ -69,10 +69,16 @@ static void find_faults(void)
 	char text[256] = ""; /* MPI_MAX_LIBRARY_VERSION_STRING */
 	int length = 0, minor, release;
 
-	if (mpi.version(text, &length) || sscanf(text, "Open MPI v4.%d.%d", &minor, &release) != 2)
+	if (mpi.version(text, &length))
 		return;
-	faults.prepares_wrong = minor == 0 || (minor == 1 && release < 6);
-	faults.forgets_answers = faults.loses_matched = minor <= 1;
+	if (sscanf(text, "Open MPI v4.%d.%d", &minor, &release) == 2 && minor <= 1) {
+		faults.places = &places4;
+		faults.prepares_wrong = minor == 0 || release < 6;
+		faults.forgets_answers = faults.loses_matched = true;
+	} else if (sscanf(text, "Open MPI v5.%d", &minor) == 1 && minor == 0) {
+		faults.places = &places5;
+		faults.loses_matched = true;
+	}
 }
 
 /*
@@ -81,42 +87,47 @@ static void find_faults(void)
  */
 bool pm_answers(uint64_t ignore) { return faults.forgets_answers && (ignore & ~(uint64_t)INT32_MAX) == OPENMPI_SYNC; }
 
-/* of_cm reports whether the function is pml/cm's. */
-static int of_cm(void *function)
+/* of_cm reports whether the table is pml/cm's, which is a library of its own or a part of Open MPI 5's. */
+static int of_cm(void *library, void *const *pml)
 {
+	void *add_comm = pml[faults.places->add_comm];
 	Dl_info in;
 
-	return function && dladdr(function, &in) && in.dli_fname && strstr(in.dli_fname, "mca_pml_cm");
+	if (!add_comm)
+		return 0;
+	return add_comm == dlsym(library, "mca_pml_cm_add_comm") ||
+	       (dladdr(add_comm, &in) && in.dli_fname && strstr(in.dli_fname, "mca_pml_cm"));
 }
 
 static int found(void **to, void *library, const char *name) { return (*to = dlsym(library, name)) != NULL; }
 
-static void mend_prepare(void *library, struct pml *pml)
+static void mend_prepare(void *library, prepare **function)
 {
 	if (found((void **)&mpi.type_size, library, "PMPI_Type_size") &&
 	    found((void **)&mpi.type_true_extent, library, "PMPI_Type_get_true_extent") &&
 	    found((void **)&mpi.type_hindexed, library, "PMPI_Type_create_hindexed") &&
 	    found((void **)&mpi.type_commit, library, "PMPI_Type_commit") &&
 	    found((void **)&mpi.type_free, library, "PMPI_Type_free")) {
-		mpi.isend_init = pml->isend_init;
-		pml->isend_init = isend_init;
+		mpi.isend_init = *function;
+		*function = isend_init;
 	}
 }
 
 void pm_mend_openmpi(void)
 {
 	void *library = mpi.version ? NULL : dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
-	struct pml *pml;
+	void **pml;
 
 	if (!library)
 		return; /* done already, or another MPI */
-	if (found((void **)&pml, library, "mca_pml") && of_cm((void *)pml->isend_init) &&
-	    found((void **)&mpi.version, library, "PMPI_Get_library_version")) {
+	if (found((void **)&pml, library, "mca_pml") && found((void **)&mpi.version, library, "PMPI_Get_library_version"))
 		find_faults();
+	if (faults.places && of_cm(library, pml)) {
 		if (faults.prepares_wrong)
-			mend_prepare(library, pml);
-		if (faults.loses_matched && of_cm((void *)pml->imrecv) && of_cm((void *)pml->mrecv))
-			pm_mend_matched(library, &pml->imrecv, &pml->mrecv);
+			mend_prepare(library, (prepare **)&pml[faults.places->isend_init]);
+		if (faults.loses_matched)
+			pm_mend_matched(library, (pm_receive_matched **)&pml[faults.places->imrecv],
+					(pm_receive_matched **)&pml[faults.places->mrecv]);
 	}
 	dlclose(library);
 }

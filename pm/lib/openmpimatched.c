@@ -1,5 +1,5 @@
 /*
- * Up to the last 4.1 Open MPI's mtl/ofi loses what MPI_Mrecv and MPI_Imrecv receive into a type whose bytes
+ * Open MPI's mtl/ofi, of 4 and of 5.0, loses what MPI_Mrecv and MPI_Imrecv receive into a type whose bytes
  * are not in one piece, as a column of a matrix: it does not unpack them, and reports no error. Here such a
  * message is received in one piece, and unpacked. MPI_Imrecv waits for it, since its sender has sent it.
  */
