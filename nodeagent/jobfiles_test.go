@@ -173,7 +173,7 @@ func (n *node) runWith(s *leadertest.Session, order *scorev1.Prepare, file strin
 	job := order.GetJobId()
 	s.Send(planMessage(1, job, time.Second, []uint64{job}))
 	pid = int(launched(n.t, s, job).GetPids()[0])
-	for {
+	for limit := time.Now().Add(timeout); time.Now().Before(limit); time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return pid
 		}
@@ -181,6 +181,8 @@ func (n *node) runWith(s *leadertest.Session, order *scorev1.Prepare, file strin
 			n.t.Fatalf("the rank is gone: %v", err)
 		}
 	}
+	n.t.Fatalf("the rank has not made %s", file)
+	return 0
 }
 
 func killProcess(t *testing.T, pid int) {
