@@ -29,7 +29,9 @@ func streamsGroup(ctx context.Context, b *bench) error {
 	for _, way := range streams {
 		launchers := []func() *exec.Cmd{
 			func() *exec.Cmd { return piped(ctx, way.script, c.scrun(ctx, "-n", "1")) },
-			func() *exec.Cmd { return piped(ctx, way.script, exec.CommandContext(ctx, "mpirun.openmpi", "--allow-run-as-root", "-n", "1")) },
+			func() *exec.Cmd {
+				return piped(ctx, way.script, exec.CommandContext(ctx, "mpirun.openmpi", "--allow-run-as-root", "-n", "1"))
+			},
 		}
 		if slurmErr == nil {
 			launchers = append(launchers, func() *exec.Cmd { return piped(ctx, way.script, slurm.step(ctx, 1)) })
