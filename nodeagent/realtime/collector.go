@@ -6,7 +6,7 @@ package realtime
 const collectorReserve = 8 << 20
 
 // reserve is never touched, so the kernel gives it no memory.
-var reserve []byte
+var reserve []byte //nolint:unused // that it is reachable is its use
 
 // CalmCollector makes Go's garbage collector run less often: it runs when the heap has doubled, and
 // the heap counts as collectorReserve larger than it is.
