@@ -141,8 +141,9 @@ func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 		return
 	}
 	var kept []string
+	target := fabric.Target{IfAble: n.choice.IfAble, OpenMPI5: n.request.Program.OpenMPI5}
 	n.env, spec.ChannelsPerTask = spec.GetEnv(), max(spec.GetChannelsPerTask(), 1)
-	spec.Env, kept = fabric.Environ(spec.GetEnv(), n.dir, n.choice.IfAble, n.settings)
+	spec.Env, kept = fabric.Environ(spec.GetEnv(), n.dir, target, n.settings)
 	messages.note("MPI uses channels, by the libraries in %s: %s", n.dir, n.choice.Why)
 	if len(kept) > 0 {
 		messages.note("set by you, and kept: %s", strings.Join(kept, ", "))

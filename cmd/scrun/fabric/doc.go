@@ -9,6 +9,6 @@
 //	choice, err := fabric.Choose(fabric.Request{Wish: fabric.PM, Program: program, Nodes: 2})
 //	if choice.Use {
 //		dir, err := fabric.Find(fabric.Here())
-//		env, kept := fabric.Environ(env, dir, choice.IfAble, settings)
+//		env, kept := fabric.Environ(env, dir, fabric.Target{IfAble: choice.IfAble}, settings)
 //	}
 package fabric

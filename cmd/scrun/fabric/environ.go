@@ -13,13 +13,14 @@ const libraryPath = "LD_LIBRARY_PATH"
 // mcaPrefix begins variables that set parameters of Open MPI.
 const mcaPrefix = "OMPI_MCA_"
 
-// Parameters of Open MPI that depend on whether it may use its own network. pml selects the messaging
-// layer. Open MPI prefers cm, the layer of libfabric, to ob1, that of its own network, if it can use
-// both. A priority below zero means that it never selects ob1, and ends if it cannot use cm.
+// Parameters of Open MPI. pml selects the messaging layer. Without it, Open MPI prefers cm, the layer of
+// libfabric, to ob1, that of its own network, if it can use both. A priority below zero means that it
+// never selects ob1, and ends if it cannot use cm. osc selects what one-sided operations use.
 const (
 	pml         = mcaPrefix + "pml"
 	ob1Priority = mcaPrefix + "pml_ob1_priority"
 	btl         = mcaPrefix + "btl"
+	osc         = mcaPrefix + "osc"
 )
 
 // choosing are the parameters by which users choose a network of Open MPI.
@@ -37,9 +38,7 @@ const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 
 // variables returns the variables that make message-passing libraries use the provider.
 //
-// Debian's Open MPI has libfabric switched off by default. osc: sm, which alone has windows that the
-// ranks of a node share (MPI_Win_allocate_shared), then one-sided operations over messages (pt2pt),
-// which Open MPI 4 has, then rdma, which Open MPI 5 has; rdma's usual priority is above that of pt2pt.
+// Debian's Open MPI has libfabric switched off by default.
 // memory: the memory hooks of Open MPI overwrite munmap of the C library
 // during MPI_Init, while the library's threads run; one rank in some hundreds died of that, and
 // channels need no hooks. MPIR_CVAR_NOLOCAL: MPICH must not use its own shared memory, since a rank
@@ -49,25 +48,45 @@ func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
 		mcaPrefix + "mtl=ofi", mcaPrefix + "opal_common_ofi_provider_include=" + provider,
-		mcaPrefix + "osc=^ucx", mcaPrefix + "osc_rdma_priority=5",
 		mcaPrefix + "memory=^patcher",
 		"MPIR_CVAR_NOLOCAL=1",
 		"IPATH_NO_BACKTRACE=1",
 	}
 }
 
-// transports returns the variables that select Open MPI's messaging layer and transports. The windows
-// of Open MPI 5 need a transport (btl), and Open MPI 5 starts transports only if it may consider ob1.
-// With pml=cm it has no windows between nodes. If the user has chosen the messaging layer, it has the
-// transports that it would have without channels.
-func transports(ifAble, chosen bool) []string {
+// Target is what the variables are for.
+type Target struct {
+	IfAble   bool // the field of the Choice
+	OpenMPI5 bool // the field of the Program
+}
+
+// layers returns the variables that select Open MPI's layers. chosen: the user has chosen the messaging
+// layer, which then has the transports that it would have without channels.
+func (t Target) layers(chosen bool) []string {
+	if t.OpenMPI5 {
+		return t.layers5(chosen)
+	}
+	// Operations over two-sided messages (pt2pt) work on every provider, and only sm has windows that the
+	// ranks of a node share (MPI_Win_allocate_shared).
+	oneSided := osc + "=sm,pt2pt"
+	if t.IfAble {
+		return []string{oneSided}
+	}
+	return []string{pml + "=cm", oneSided}
+}
+
+// layers5 is for Open MPI 5, which has no pt2pt. Its windows need a transport (btl), and it starts
+// transports only if it may consider ob1. Open MPI 4 does not need that of libfabric, which waits for a
+// second at the end of each rank.
+func (t Target) layers5(chosen bool) []string {
+	oneSided := osc + "=^ucx"
 	switch {
 	case chosen:
-		return []string{pml + "=^ucx"}
-	case ifAble:
-		return []string{btl + "=^uct,openib"}
+		return []string{oneSided, pml + "=^ucx"}
+	case t.IfAble:
+		return []string{oneSided, btl + "=^uct,openib"}
 	default:
-		return []string{pml + "=^ucx", ob1Priority + "=-1", btl + "=self,vader,ofi"}
+		return []string{oneSided, pml + "=^ucx", ob1Priority + "=-1", btl + "=self,vader,ofi"}
 	}
 }
 
@@ -119,8 +138,8 @@ func ChosenProvider(env []string) string {
 }
 
 // Environ adds the variables to the environment of the ranks, except those that env or settings
-// sets; kept are their names. ifAble is the field of the Choice.
-func Environ(env []string, dir string, ifAble bool, settings []string) (out, kept []string) {
+// sets; kept are their names.
+func Environ(env []string, dir string, target Target, settings []string) (out, kept []string) {
 	out = slices.Clone(env)
 	if own := value(env, libraryPath); OwnLibfabric(env) {
 		kept = append(kept, libraryPath) // with a libfabric of the user's choice, which loads the provider
@@ -129,7 +148,7 @@ func Environ(env []string, dir string, ifAble bool, settings []string) (out, kep
 		out = append(out, strings.TrimSuffix(libraryPath+"="+dir+":"+own, ":"))
 	}
 	set := func(name string) bool { return isSet(env, name) || slices.Contains(settings, name) }
-	for _, v := range append(variables(dir), transports(ifAble, set(pml))...) {
+	for _, v := range append(variables(dir), target.layers(set(pml))...) {
 		name, _, _ := strings.Cut(v, "=")
 		if set(name) {
 			kept = append(kept, name)

@@ -12,12 +12,12 @@ import (
 )
 
 func TestChoose(t *testing.T) {
-	open, mpich, static := Program{"a.out", OpenMPI}, Program{"a.out", OtherMPI}, Program{"a.out", Static}
-	shmem := Program{"a.out", OpenSHMEM}
-	gasnet := Program{"a.out", GASNet}
-	overFabric, embedded, closed := Program{"a.out", MPICH}, Program{"a.out", EmbeddedMPICH}, Program{"a.out", ClosedMPICH}
-	newer := Program{"a.out", Newer}
-	fabric, script, other := Program{"a.out", Libfabric}, Program{"run.sh", Interpreter}, Program{"hostname", Unknown}
+	open, mpich, static := Program{Name: "a.out", Kind: OpenMPI}, Program{Name: "a.out", Kind: OtherMPI}, Program{Name: "a.out", Kind: Static}
+	shmem := Program{Name: "a.out", Kind: OpenSHMEM}
+	gasnet := Program{Name: "a.out", Kind: GASNet}
+	overFabric, embedded, closed := Program{Name: "a.out", Kind: MPICH}, Program{Name: "a.out", Kind: EmbeddedMPICH}, Program{Name: "a.out", Kind: ClosedMPICH}
+	newer := Program{Name: "a.out", Kind: Newer}
+	fabric, script, other := Program{Name: "a.out", Kind: Libfabric}, Program{Name: "run.sh", Kind: Interpreter}, Program{Name: "hostname", Kind: Unknown}
 	for _, c := range []struct {
 		name    string
 		request Request
@@ -41,8 +41,8 @@ func TestChoose(t *testing.T) {
 		{"pm, a newer libfabric", Request{Wish: PM, Program: newer, Nodes: 2}, false, "libfabric 2.6 or an older one"},
 		{"pm, a newer libfabric of the user's own", Request{Wish: PM, Program: newer, Nodes: 2, OwnLibfabric: true}, true, ""},
 		{"auto, FI_PROVIDER is set", Request{Wish: Auto, Program: open, Nodes: 2, Chosen: "FI_PROVIDER"}, false, ""},
-		{"auto, mpirun", Request{Wish: Auto, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, ""},
-		{"pm, mpirun", Request{Wish: PM, Program: Program{"mpirun", Launcher}, Nodes: 2}, false, "starts processes of its own"},
+		{"auto, mpirun", Request{Wish: Auto, Program: Program{Name: "mpirun", Kind: Launcher}, Nodes: 2}, false, ""},
+		{"pm, mpirun", Request{Wish: PM, Program: Program{Name: "mpirun", Kind: Launcher}, Nodes: 2}, false, "starts processes of its own"},
 		{"auto, libfabric", Request{Wish: Auto, Program: fabric, Nodes: 2}, false, ""},
 		{"auto, OpenSHMEM", Request{Wish: Auto, Program: shmem, Nodes: 2}, true, ""},
 		{"auto, OpenSHMEM, one node", Request{Wish: Auto, Program: shmem, Nodes: 1}, true, ""},
@@ -86,7 +86,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestUndecided(t *testing.T) {
-	open := Program{"a.out", OpenMPI}
+	open := Program{Name: "a.out", Kind: OpenMPI}
 	for _, c := range []struct {
 		request Request
 		want    bool
@@ -96,9 +96,9 @@ func TestUndecided(t *testing.T) {
 		{Request{Wish: Auto, Program: open, NoChannels: true}, false},
 		{Request{Wish: Auto, Program: open, Chosen: "OMPI_MCA_btl"}, false},
 		{Request{Wish: Auto, Program: open, AddressSpace: 1}, false},
-		{Request{Wish: Auto, Program: Program{"run.sh", Interpreter}}, true},
-		{Request{Wish: Auto, Program: Program{"hostname", Unknown}}, false},
-		{Request{Wish: Auto, Program: Program{"a.out", GASNet}}, false},
+		{Request{Wish: Auto, Program: Program{Name: "run.sh", Kind: Interpreter}}, true},
+		{Request{Wish: Auto, Program: Program{Name: "hostname", Kind: Unknown}}, false},
+		{Request{Wish: Auto, Program: Program{Name: "a.out", Kind: GASNet}}, false},
 		{Request{Wish: PM, Program: open}, false},
 	} {
 		if got := c.request.Undecided(); got != c.want {
@@ -141,8 +141,7 @@ func TestEnviron(t *testing.T) {
 		{
 			name: "empty",
 			want: []string{
-				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=^ucx", "OMPI_MCA_pml_ob1_priority=-1",
-				"OMPI_MCA_btl=self,vader,ofi", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=^ucx", "OMPI_MCA_osc_rdma_priority=5",
+				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=sm,pt2pt",
 				"OMPI_MCA_memory=^patcher", "MPIR_CVAR_NOLOCAL=1", "IPATH_NO_BACKTRACE=1",
 			},
 		},
@@ -155,11 +154,11 @@ func TestEnviron(t *testing.T) {
 			name: "set by the user", env: []string{"OMPI_MCA_pml=ob1", "FI_PROVIDER="}, kept: []string{"FI_PROVIDER", "OMPI_MCA_pml"},
 			want: []string{"OMPI_MCA_pml=ob1", "FI_PROVIDER=", "OMPI_MCA_mtl=ofi"},
 		},
-		{name: "in the user's file", settings: []string{"OMPI_MCA_osc"}, kept: []string{"OMPI_MCA_osc"}, want: []string{"OMPI_MCA_pml=^ucx"}},
+		{name: "in the user's file", settings: []string{"OMPI_MCA_osc"}, kept: []string{"OMPI_MCA_osc"}, want: []string{"OMPI_MCA_pml=cm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := slices.Clone(c.env)
-			out, kept := Environ(c.env, "/l", false, c.settings)
+			out, kept := Environ(c.env, "/l", Target{}, c.settings)
 			for _, v := range c.want {
 				if !slices.Contains(out, v) {
 					t.Errorf("no %s in %v", v, out)
@@ -168,12 +167,15 @@ func TestEnviron(t *testing.T) {
 			if !slices.Equal(kept, c.kept) || !slices.Equal(c.env, before) {
 				t.Errorf("kept %v; %v", kept, c.env)
 			}
-			soft, _ := Environ(c.env, "/l", true, c.settings)
-			if isSet(soft, pml) != isSet(c.env, pml) || isSet(soft, ob1Priority) || !isSet(soft, "OMPI_MCA_mtl") {
+			chosen := isSet(c.env, pml)
+			soft, _ := Environ(c.env, "/l", Target{IfAble: true}, c.settings)
+			if isSet(soft, pml) != chosen || isSet(soft, btl) || isSet(out, btl) || !isSet(soft, "OMPI_MCA_mtl") {
 				t.Errorf("if able: %v", soft)
 			}
-			if chosen := isSet(c.env, pml); isSet(out, ob1Priority) == chosen || isSet(out, btl) == chosen || isSet(soft, btl) == chosen {
-				t.Errorf("pml chosen: %v, but %v, if able %v", chosen, out, soft)
+			five, _ := Environ(c.env, "/l", Target{OpenMPI5: true}, c.settings)
+			soft, _ = Environ(c.env, "/l", Target{IfAble: true, OpenMPI5: true}, c.settings)
+			if isSet(five, ob1Priority) == chosen || isSet(five, btl) == chosen || isSet(soft, btl) == chosen || isSet(soft, ob1Priority) {
+				t.Errorf("Open MPI 5, pml chosen: %v, but %v, if able %v", chosen, five, soft)
 			}
 			for i, v := range out {
 				name, _, _ := strings.Cut(v, "=")
@@ -277,32 +279,32 @@ func TestInspect(t *testing.T) {
 		argv []string
 		want Program
 	}{
-		{[]string{"./open", "x"}, Program{"open", OpenMPI}},
-		{[]string{"sh", "-c", "./open"}, Program{"open", OpenMPI}},
-		{[]string{"./mpich"}, Program{"mpich", OtherMPI}},
-		{[]string{"./overfabric"}, Program{"overfabric", MPICH}},
-		{[]string{"./fabric"}, Program{"fabric", Libfabric}},
-		{[]string{"./static"}, Program{"static", Static}},
-		{[]string{"./static", "./open"}, Program{"open", OpenMPI}},
-		{[]string{"./plain"}, Program{"plain", Unknown}},
-		{[]string{"./fabric"}, Program{"fabric", Libfabric}},
-		{[]string{"./gasnet"}, Program{"gasnet", GASNet}},
-		{[]string{"sh", "-c", "./gasnet"}, Program{"gasnet", GASNet}},
-		{[]string{"./generic"}, Program{"generic", Libfabric}},
-		{[]string{"./gasnetmpi"}, Program{"gasnetmpi", GASNet}},
-		{[]string{"./genericmpi"}, Program{"genericmpi", Libfabric}},
-		{[]string{"./pmix"}, Program{"pmix", Unknown}},
-		{[]string{"./genericpmix"}, Program{"genericpmix", Libfabric}},
-		{[]string{"mpirun.some", "-n", "2", "./open"}, Program{"mpirun.some", Launcher}},
-		{[]string{"nice", "mpirun.some", "./open"}, Program{"mpirun.some", Launcher}},
-		{[]string{"./run"}, Program{"run", Interpreter}},
-		{[]string{"sh", "-c", "./elsewhere"}, Program{"sh", Interpreter}},
-		{[]string{"/elsewhere/a.out"}, Program{"a.out", Unknown}},
-		{[]string{"env", "A=b", "open"}, Program{"open", OpenMPI}},
-		{[]string{"timeout", "-k", "9", "60", "nice", "open"}, Program{"open", OpenMPI}},
-		{[]string{"env", "run"}, Program{"run", Interpreter}},
-		{[]string{"./plain", "open"}, Program{"plain", Unknown}},
-		{[]string{"env", "elsewhere"}, Program{"env", Unknown}},
+		{[]string{"./open", "x"}, Program{Name: "open", Kind: OpenMPI}},
+		{[]string{"sh", "-c", "./open"}, Program{Name: "open", Kind: OpenMPI}},
+		{[]string{"./mpich"}, Program{Name: "mpich", Kind: OtherMPI}},
+		{[]string{"./overfabric"}, Program{Name: "overfabric", Kind: MPICH}},
+		{[]string{"./fabric"}, Program{Name: "fabric", Kind: Libfabric}},
+		{[]string{"./static"}, Program{Name: "static", Kind: Static}},
+		{[]string{"./static", "./open"}, Program{Name: "open", Kind: OpenMPI}},
+		{[]string{"./plain"}, Program{Name: "plain", Kind: Unknown}},
+		{[]string{"./fabric"}, Program{Name: "fabric", Kind: Libfabric}},
+		{[]string{"./gasnet"}, Program{Name: "gasnet", Kind: GASNet}},
+		{[]string{"sh", "-c", "./gasnet"}, Program{Name: "gasnet", Kind: GASNet}},
+		{[]string{"./generic"}, Program{Name: "generic", Kind: Libfabric}},
+		{[]string{"./gasnetmpi"}, Program{Name: "gasnetmpi", Kind: GASNet}},
+		{[]string{"./genericmpi"}, Program{Name: "genericmpi", Kind: Libfabric}},
+		{[]string{"./pmix"}, Program{Name: "pmix", Kind: Unknown}},
+		{[]string{"./genericpmix"}, Program{Name: "genericpmix", Kind: Libfabric}},
+		{[]string{"mpirun.some", "-n", "2", "./open"}, Program{Name: "mpirun.some", Kind: Launcher}},
+		{[]string{"nice", "mpirun.some", "./open"}, Program{Name: "mpirun.some", Kind: Launcher}},
+		{[]string{"./run"}, Program{Name: "run", Kind: Interpreter}},
+		{[]string{"sh", "-c", "./elsewhere"}, Program{Name: "sh", Kind: Interpreter}},
+		{[]string{"/elsewhere/a.out"}, Program{Name: "a.out", Kind: Unknown}},
+		{[]string{"env", "A=b", "open"}, Program{Name: "open", Kind: OpenMPI}},
+		{[]string{"timeout", "-k", "9", "60", "nice", "open"}, Program{Name: "open", Kind: OpenMPI}},
+		{[]string{"env", "run"}, Program{Name: "run", Kind: Interpreter}},
+		{[]string{"./plain", "open"}, Program{Name: "plain", Kind: Unknown}},
+		{[]string{"env", "elsewhere"}, Program{Name: "env", Kind: Unknown}},
 	} {
 		if got := Inspect(c.argv, dir, launch.DefaultPath+":"+dir, dir); got != c.want {
 			t.Errorf("%v: %+v, want %+v", c.argv, got, c.want)
@@ -332,7 +334,7 @@ func TestInspectOpenSHMEM(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]Kind{"shmem": OpenSHMEM, "other": Libfabric} {
-		if got := Inspect([]string{"./" + name}, dir, "", dir); got != (Program{name, want}) {
+		if got := Inspect([]string{"./" + name}, dir, "", dir); got != (Program{Name: name, Kind: want}) {
 			t.Errorf("%+v, want kind %d", got, want)
 		}
 	}
@@ -373,7 +375,7 @@ func TestInspectEmbedded(t *testing.T) {
 			}
 		}
 		got := Inspect([]string{"./a.out"}, own, "", own)
-		if got != (Program{"a.out", c.want}) {
+		if got != (Program{Name: "a.out", Kind: c.want}) {
 			t.Errorf("%s: %+v, want kind %d", c.name, got, c.want)
 		}
 		choice, err := Choose(Request{Wish: PM, Program: got, Nodes: 1})
@@ -399,5 +401,28 @@ func TestChosenProvider(t *testing.T) {
 		if chosen, provider := Chosen(env, nil), ChosenProvider(env); chosen != c.chosen || provider != c.provider {
 			t.Errorf("%s: %q and %q, want %q and %q", c.env, chosen, provider, c.chosen, c.provider)
 		}
+	}
+}
+
+func TestIsOpenMPI5(t *testing.T) {
+	for file, want := range map[string]bool{
+		"libmpi.so.40.30.4": false, "libmpi.so.40.20.3": false, "libmpi.so.40.40.7": true, "libmpi.so.40.50.1": true, "libmpi.so.40": false,
+	} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, openMPILibrary)
+		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if file != openMPILibrary {
+			if err := os.Symlink(file, path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if isOpenMPI5(path) != want {
+			t.Errorf("%s: %v", file, !want)
+		}
+	}
+	if isOpenMPI5("") {
+		t.Error("none is one")
 	}
 }

@@ -45,7 +45,7 @@ func TestInspectNewer(t *testing.T) {
 		compile("direct", "-DMPI_Init=main", caller, filepath.Join(dir, library))
 		compile("mpich", file("main.c", "int MPI_Init(void); int main(void) { return MPI_Init(); }"), filepath.Join(dir, mpi), "-Wl,-rpath-link,"+dir)
 		for name, want := range map[string]Kind{"direct": c.direct, "mpich": c.mpi} {
-			if got := Inspect([]string{"./" + name}, dir, "", dir); got != (Program{name, want}) {
+			if got := Inspect([]string{"./" + name}, dir, "", dir); got != (Program{Name: name, Kind: want}) {
 				t.Errorf("%s: %+v, want kind %d", c.version, got, want)
 			}
 		}
@@ -83,7 +83,7 @@ func TestOwnLibfabric(t *testing.T) {
 // TestAutoSaysHow: where auto leaves a program its own network, -v says how it gets channels, if it can.
 func TestAutoSaysHow(t *testing.T) {
 	for kind, says := range map[Kind]bool{MPICH: true, EmbeddedMPICH: true, Libfabric: true, ClosedMPICH: false, OtherMPI: false, Newer: false} {
-		choice, err := Choose(Request{Program: Program{"a.out", kind}, Nodes: 2})
+		choice, err := Choose(Request{Program: Program{Name: "a.out", Kind: kind}, Nodes: 2})
 		if err != nil || choice.Use || strings.Contains(choice.Why, "--fabric pm") != says {
 			t.Errorf("kind %d: %+v, %v", kind, choice, err)
 		}

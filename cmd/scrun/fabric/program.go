@@ -63,6 +63,8 @@ func (k Kind) usesLibfabric() bool {
 type Program struct {
 	Name string
 	Kind Kind
+	// OpenMPI5: its Open MPI is of version 5 or later, or that of this host, if it is an interpreter.
+	OpenMPI5 bool
 }
 
 // interpreters are those of scripts and of languages with MPI bindings, like mpi4py. They are
@@ -103,7 +105,8 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 		if err != nil {
 			continue
 		}
-		p := Program{filepath.Base(found), kindOf(found, libraryPath)}
+		p := Program{Name: filepath.Base(found), Kind: kindOf(found, libraryPath)}
+		p.OpenMPI5 = usesOpenMPI5(found, p.Kind, libraryPath)
 		if p.Kind == Launcher || p.Kind.usesLibfabric() {
 			return p
 		}

@@ -37,6 +37,19 @@ var baseLibraries = []string{
 // ldconfig(8).
 const loaderConfig = "/etc/ld.so.conf"
 
+// Find returns the path of a library in LD_LIBRARY_PATH or in the system's directories; "": there is
+// none.
+func Find(name, libraryPath string) string {
+	dirs := append(directories([]string{libraryPath}, ""), systemDirs...)
+	for _, dir := range append(dirs, loaderDirs(loaderConfig, 0)...) {
+		path := filepath.Join(dir, name)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
 // Libraries returns all libraries that a program needs, the nearest first; none for a script or a
 // static program. libraryPath is the program's LD_LIBRARY_PATH.
 func Libraries(path, libraryPath string) ([]Library, error) {
