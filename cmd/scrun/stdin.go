@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"sync/atomic"
 	"time"
@@ -13,8 +14,8 @@ import (
 )
 
 const (
-	// inputChunk is the size of the largest message of input, in bytes: all that a pipe holds.
-	inputChunk = 64 << 10
+	// inputChunk is how much input is read and sent at a time.
+	inputChunk = api.MaxStreamData
 
 	// foregroundCheck is the interval at which a scrun in the background checks whether it has the
 	// terminal again. The shell sends SIGCONT only to a stopped scrun, so there is no event to wait

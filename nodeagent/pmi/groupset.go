@@ -69,6 +69,12 @@ func groupKey(kind GroupKind, name string, procs []Proc) string {
 	return string(key)
 }
 
+// groupKindOf returns the kind in a key.
+func groupKindOf(key string) GroupKind {
+	r := newReader(key)
+	return GroupKind(r.Number())
+}
+
 // readGroup is the inverse of groupKey.
 func readGroup(key string) (kind GroupKind, name string, procs []Proc, ok bool) {
 	r := newReader(key)

@@ -3,7 +3,6 @@ package pmi
 import (
 	"encoding/binary"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -94,7 +93,7 @@ func (m *relayed) append(dst []byte) []byte {
 
 // hasNumber reports whether the message ends a construct.
 func (m *relayed) hasNumber() bool {
-	return m.kind == relayOut && strings.HasPrefix(m.group, string(rune(GroupConstruct)))
+	return m.kind == relayOut && groupKindOf(m.group) == GroupConstruct
 }
 
 // readRelayed reads a message. The error wraps ErrExchange.

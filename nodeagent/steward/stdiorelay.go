@@ -3,6 +3,7 @@ package steward
 import (
 	"fmt"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -10,8 +11,8 @@ import (
 )
 
 const (
-	// outputChunk is the largest output of one message, in bytes: all that a pipe holds.
-	outputChunk = 64 << 10
+	// outputChunk is how much output is read and sent at a time.
+	outputChunk = api.MaxStreamData
 	// outputHighWater is how much output may wait for the reader, in bytes, before the steward
 	// stops reading the pipes and the ranks block: enough that a reader behind a busy network
 	// always finds more, far below what a node would notice, and so little that sending the rest

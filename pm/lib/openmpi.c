@@ -99,15 +99,14 @@ static int of_cm(void *library, void *const *pml)
 	       (dladdr(add_comm, &in) && in.dli_fname && strstr(in.dli_fname, "mca_pml_cm"));
 }
 
-static int found(void **to, void *library, const char *name) { return (*to = dlsym(library, name)) != NULL; }
 
 static void mend_prepare(void *library, prepare **function)
 {
-	if (found((void **)&mpi.type_size, library, "PMPI_Type_size") &&
-	    found((void **)&mpi.type_true_extent, library, "PMPI_Type_get_true_extent") &&
-	    found((void **)&mpi.type_hindexed, library, "PMPI_Type_create_hindexed") &&
-	    found((void **)&mpi.type_commit, library, "PMPI_Type_commit") &&
-	    found((void **)&mpi.type_free, library, "PMPI_Type_free")) {
+	if (pm_found(&mpi.type_size, library, "PMPI_Type_size") &&
+	    pm_found(&mpi.type_true_extent, library, "PMPI_Type_get_true_extent") &&
+	    pm_found(&mpi.type_hindexed, library, "PMPI_Type_create_hindexed") &&
+	    pm_found(&mpi.type_commit, library, "PMPI_Type_commit") &&
+	    pm_found(&mpi.type_free, library, "PMPI_Type_free")) {
 		mpi.isend_init = *function;
 		*function = isend_init;
 	}
@@ -120,7 +119,7 @@ void pm_mend_openmpi(void)
 
 	if (!library)
 		return; /* done already, or another MPI */
-	if (found((void **)&pml, library, "mca_pml") && found((void **)&mpi.version, library, "PMPI_Get_library_version"))
+	if (pm_found(&pml, library, "mca_pml") && pm_found(&mpi.version, library, "PMPI_Get_library_version"))
 		find_faults();
 	if (faults.places && of_cm(library, pml)) {
 		if (faults.prepares_wrong)

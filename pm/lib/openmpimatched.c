@@ -3,10 +3,8 @@
  * are not in one piece, as a column of a matrix: it does not unpack them, and reports no error. Here such a
  * message is received in one piece, and unpacked. MPI_Imrecv waits for it, since its sender has sent it.
  */
-#define _GNU_SOURCE
 #include "openmpimatched.h"
 
-#include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -147,15 +145,13 @@ static int imrecv(void *buffer, size_t count, void *type, void **message, void *
 	return mpi.complete(*(void **)request);
 }
 
-static int found(void *to, void *library, const char *name) { return (*(void **)to = dlsym(library, name)) != NULL; }
-
 void pm_mend_matched(void *library, pm_receive_matched **nonblocking, pm_receive_matched **blocking)
 {
-	if (!found(&mpi.envelope, library, "PMPI_Type_get_envelope") || !found(&mpi.type_size, library, "PMPI_Type_size") ||
-	    !found(&mpi.extent, library, "PMPI_Type_get_extent") || !found(&mpi.true_extent, library, "PMPI_Type_get_true_extent") ||
-	    !found(&mpi.pack, library, "PMPI_Pack") || !found(&mpi.unpack, library, "PMPI_Unpack") ||
-	    !found(&mpi.start, library, "PMPI_Grequest_start") || !found(&mpi.complete, library, "PMPI_Grequest_complete") ||
-	    !found(&mpi.byte, library, "ompi_mpi_byte") || !found(&mpi.self, library, "ompi_mpi_comm_self"))
+	if (!pm_found(&mpi.envelope, library, "PMPI_Type_get_envelope") || !pm_found(&mpi.type_size, library, "PMPI_Type_size") ||
+	    !pm_found(&mpi.extent, library, "PMPI_Type_get_extent") || !pm_found(&mpi.true_extent, library, "PMPI_Type_get_true_extent") ||
+	    !pm_found(&mpi.pack, library, "PMPI_Pack") || !pm_found(&mpi.unpack, library, "PMPI_Unpack") ||
+	    !pm_found(&mpi.start, library, "PMPI_Grequest_start") || !pm_found(&mpi.complete, library, "PMPI_Grequest_complete") ||
+	    !pm_found(&mpi.byte, library, "ompi_mpi_byte") || !pm_found(&mpi.self, library, "ompi_mpi_comm_self"))
 		return;
 	mpi.imrecv = *nonblocking;
 	mpi.mrecv = *blocking;

@@ -138,40 +138,35 @@ func scopeOf(scope uint8) (pmi.Scope, bool) {
 	return 0, false
 }
 
-// collective adds a rank to a fence, or to a connect or disconnect of processes. The client gets
-// errors as the status of the reply.
+// collective adds a rank to a fence, or to a connect or disconnect of processes.
 func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfrops.Reader) error {
 	m := message.ReadCollective(r)
-	if err := r.Err(); err != nil {
-		return err
-	}
-	procs, ok := s.procs(m.Procs)
-	if !ok || len(procs) == 0 {
-		s.status(c, tag, message.ErrBadParam)
-		return nil
-	}
-	var err error
-	switch {
-	case command == message.Fence && s.engine.WholeJob(procs):
-		err = s.engine.CollectIn(c.rank, pmi.Tag(tag), m.Infos.True(message.KeyCollect))
-	case command == message.Fence:
-		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupFence, procs)
-	case command == message.Connect:
-		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupConnect, procs)
-	default:
-		err = s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupDisconnect, procs)
-	}
-	if errors.Is(err, pmi.ErrMalformed) {
-		s.status(c, tag, message.ErrBadParam)
-		return nil
-	}
-	return err
+	return c.join(s, tag, &m, r, func(procs []pmi.Proc) error {
+		switch {
+		case command == message.Fence && s.engine.WholeJob(procs):
+			return s.engine.CollectIn(c.rank, pmi.Tag(tag), m.Infos.True(message.KeyCollect))
+		case command == message.Fence:
+			return s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupFence, procs)
+		case command == message.Connect:
+			return s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupConnect, procs)
+		default:
+			return s.engine.GroupIn(c.rank, pmi.Tag(tag), pmi.GroupDisconnect, procs)
+		}
+	})
 }
 
 // group adds a rank to the construct or destruct of a group. It gets the processes of the group from
 // the client in both.
 func (c *conn) group(s *Server, tag uint32, kind pmi.GroupKind, r *bfrops.Reader) error {
 	m := message.ReadGroup(r)
+	return c.join(s, tag, &m.Collective, r, func(procs []pmi.Proc) error {
+		return s.engine.NamedGroupIn(c.rank, pmi.Tag(tag), kind, m.Name, procs)
+	})
+}
+
+// join adds a rank to a collective of the processes that the message, which was read from r, names. The
+// client gets errors as the status of the reply.
+func (c *conn) join(s *Server, tag uint32, m *message.Collective, r *bfrops.Reader, enter func([]pmi.Proc) error) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
@@ -180,7 +175,7 @@ func (c *conn) group(s *Server, tag uint32, kind pmi.GroupKind, r *bfrops.Reader
 		s.status(c, tag, message.ErrBadParam)
 		return nil
 	}
-	err := s.engine.NamedGroupIn(c.rank, pmi.Tag(tag), kind, m.Name, procs)
+	err := enter(procs)
 	if errors.Is(err, pmi.ErrMalformed) {
 		s.status(c, tag, message.ErrBadParam)
 		return nil
