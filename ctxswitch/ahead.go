@@ -64,7 +64,7 @@ func (m *Machine) nextLeave() int64 {
 	if at == Never {
 		return Never
 	}
-	m.fit(pos, func(j *job) bool { return m.cur.has(pos, j.id) })
+	m.fit(pos, func(j *job) bool { return m.cur.has(pos, j) })
 	for i := range m.jobs {
 		if m.jobs[i].leaving() {
 			return at - int64(min(m.ahead, m.cur.before(pos).Slice/aheadPart))

@@ -11,7 +11,7 @@ func (m *Machine) apply(now int64, ev *Event) {
 	case EventOffset:
 		m.onOffset(now, ev.Term, ev.Offset)
 	case EventJobAdded:
-		m.add(job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, phase: PhasePrepared, want: m.wants(ev.Job)})
+		m.onAdded(ev)
 	case EventJobRespawned:
 		m.onRespawned(now, ev.Job)
 	case EventJobAdopted:
@@ -36,11 +36,11 @@ func (m *Machine) onPlan(now int64, p *Plan) {
 		m.counters[CountRefusedEvents]++
 		return
 	}
-	if !p.newerThan(m.seenTerm, m.seenVersion) {
+	if !p.newerThan(m.seen) {
 		m.counters[CountStalePlans]++
 		return
 	}
-	m.seenTerm, m.seenVersion = p.Term, p.Version
+	m.seen = p.id()
 	next := newTimeline(p, now)
 	switch {
 	case m.clockKnown && m.clockTerm == p.Term:
@@ -81,6 +81,16 @@ func (m *Machine) onOffset(now int64, term uint64, offset int64) {
 	}
 }
 
+// onAdded adds a job without processes.
+func (m *Machine) onAdded(ev *Event) {
+	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, phase: PhasePrepared}
+	if ev.Unplanned {
+		j.after = m.seen
+	}
+	j.want = m.wants(&j)
+	m.add(j)
+}
+
 // onAdopted adds a job that has processes already.
 func (m *Machine) onAdopted(now int64, ev *Event) {
 	j := job{id: ev.Job, contexts: ev.Contexts, awaited: ev.Awaited, launched: true, phase: PhaseRunning, since: now}
@@ -93,7 +103,7 @@ func (m *Machine) onAdopted(now int64, ev *Event) {
 			j.bound = revoked
 		}
 	}
-	j.want = m.wants(ev.Job)
+	j.want = m.wants(&j)
 	m.disturbed = m.add(j) && !j.want && !j.settled()
 }
 
@@ -164,9 +174,9 @@ func (m *Machine) onDone(now int64, ev *Event) {
 }
 
 // wants reports whether the present row has the job.
-func (m *Machine) wants(id JobID) bool {
+func (m *Machine) wants(j *job) bool {
 	if !m.cur.present || m.slot.Pos < 0 {
 		return false
 	}
-	return m.cur.has(m.slot.Pos, id)
+	return m.cur.has(m.slot.Pos, j)
 }

@@ -20,16 +20,17 @@ const (
 // Event is an input of the machine: a fact. Make it with one of the functions below; its kind
 // defines which fields are set.
 type Event struct {
-	Kind     EventKind
-	Frozen   bool
-	Awaited  bool
-	Step     Step
-	Contexts int
-	Job      JobID
-	Term     uint64
-	Offset   int64
-	Seq      uint64
-	Plan     *Plan
+	Kind      EventKind
+	Frozen    bool
+	Awaited   bool
+	Unplanned bool
+	Step      Step
+	Contexts  int
+	Job       JobID
+	Term      uint64
+	Offset    int64
+	Seq       uint64
+	Plan      *Plan
 }
 
 // Tick reports only that time has passed. It is due at Deadline and harmless at any other instant.
@@ -57,6 +58,14 @@ func JobAdded(job JobID, contexts int) Event {
 // signals, unlike a cgroup, reach threads one by one.
 func (e Event) StopAwaited() Event {
 	e.Awaited = true
+	return e
+}
+
+// NotPlannedYet adds to JobAdded that no plan so far means this job: one that names it means an
+// earlier attempt. A plan that waits for its origin, while a job is requeued and prepared again, is
+// obeyed until the end of a slice.
+func (e Event) NotPlannedYet() Event {
+	e.Unplanned = true
 	return e
 }
 

@@ -71,8 +71,8 @@ func checkTable(t fataler, m *Machine) {
 func checkTarget(t fataler, m *Machine) {
 	t.Helper()
 	for _, j := range m.jobs {
-		if j.want != m.wants(j.id) {
-			t.Fatalf("job %d: want is %v, the row says %v", j.id, j.want, m.wants(j.id))
+		if j.want != m.wants(&j) {
+			t.Fatalf("job %d: want is %v, the row says %v", j.id, j.want, m.wants(&j))
 		}
 	}
 }

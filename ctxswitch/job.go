@@ -55,9 +55,10 @@ const (
 // job is the machine's state of one job.
 type job struct {
 	id       JobID
-	contexts int  // above 0: the job takes part in revoke, flush, save and load
-	awaited  bool // others wait until it has stopped, though it has no contexts
-	launched bool // all its processes exist; until then some may still be born
+	contexts int    // above 0: the job takes part in revoke, flush, save and load
+	awaited  bool   // others wait until it has stopped, though it has no contexts
+	launched bool   // all its processes exist; until then some may still be born
+	after    planID // only newer plans mean this job
 	phase    Phase
 	bound    binding
 	want     bool // the present row has the job

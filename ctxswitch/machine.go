@@ -40,10 +40,10 @@ type Machine struct {
 	coming []timeline // newer plans of one term that wait for their origin or clock, by origin and version
 	slot   Slot       // the present slot of cur; meaningless without cur
 
-	seenTerm, seenVersion uint64 // of the newest plan ever accepted
-	clockTerm             uint64 // of the newest offset, for plans to come
-	clockOffset           int64
-	clockKnown            bool
+	seen        planID // the newest plan ever accepted
+	clockTerm   uint64 // of the newest offset, for plans to come
+	clockOffset int64
+	clockKnown  bool
 
 	// cause and planned belong to the next switch. If caused is false, only a job that came can be
 	// the cause.

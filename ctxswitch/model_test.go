@@ -28,12 +28,13 @@ type world struct {
 // proc is a job's processes.
 type proc struct {
 	contexts   int
-	awaited    bool  // nobody goes before it stands still
-	born       bool  // launch ordered, or adopted
-	launched   bool  // confirmed
-	frozen     bool  // stands still
-	freezing   bool  // a freeze is ordered and the last order
-	frozenFrom int64 // when it was ordered
+	awaited    bool   // nobody goes before it stands still
+	after      uint64 // the version of the last plan that does not mean it
+	born       bool   // launch ordered, or adopted
+	launched   bool   // confirmed
+	frozen     bool   // stands still
+	freezing   bool   // a freeze is ordered and the last order
+	frozenFrom int64  // when it was ordered
 	freezeSeq  uint64
 	onNetwork  bool
 }
@@ -107,16 +108,24 @@ func (w *world) lose(t *rapid.T) {
 }
 
 var (
-	anyJob   = rapid.Custom(func(t *rapid.T) JobID { return JobID(rapid.IntRange(1, 6).Draw(t, "job")) })
-	contexts = rapid.SampledFrom([]int{0, 0, 0, 2})
+	anyJob    = rapid.Custom(func(t *rapid.T) JobID { return JobID(rapid.IntRange(1, 6).Draw(t, "job")) })
+	unplanned = rapid.Bool()
+	contexts  = rapid.SampledFrom([]int{0, 0, 0, 2})
 )
 
 func (w *world) add(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
 	if w.jobs[id] == nil {
 		w.jobs[id] = &proc{contexts: contexts.Draw(t, "contexts"), awaited: rapid.Bool().Draw(t, "awaited")}
+		if unplanned.Draw(t, "unplanned") {
+			w.jobs[id].after = w.version
+		}
 	}
-	w.deliver(w.jobs[id].kind(JobAdded(id, w.jobs[id].contexts)))
+	ev := w.jobs[id].kind(JobAdded(id, w.jobs[id].contexts))
+	if w.jobs[id].after > 0 {
+		ev = ev.NotPlannedYet()
+	}
+	w.deliver(ev)
 }
 
 func (w *world) adopt(t *rapid.T) {
@@ -206,7 +215,8 @@ func (w *world) row() (jobs []JobID, ok bool) {
 	if len(w.plan.Rows) == 0 {
 		return nil, true
 	}
-	return w.plan.Rows[w.plan.At(w.now).Pos].Jobs, true
+	jobs = slices.Clone(w.plan.Rows[w.plan.At(w.now).Pos].Jobs)
+	return slices.DeleteFunc(jobs, func(id JobID) bool { return w.jobs[id] != nil && w.plan.Version <= w.jobs[id].after }), true
 }
 
 // deliver passes an event to the machine and checks all that comes of it.

@@ -111,13 +111,18 @@ func (p *Plan) At(t int64) Slot {
 	}
 }
 
+// planID identifies a plan. The zero value is older than all plans.
+type planID struct{ term, version uint64 }
+
+func (p *Plan) id() planID { return planID{p.Term, p.Version} }
+
 // newerThan reports whether the plan is newer: it has a higher term or, in the same term, a higher
 // version. Only newer plans are obeyed.
-func (p *Plan) newerThan(term, version uint64) bool {
-	if p.Term != term {
-		return p.Term > term
+func (p *Plan) newerThan(other planID) bool {
+	if p.Term != other.term {
+		return p.Term > other.term
 	}
-	return p.Version > version
+	return p.Version > other.version
 }
 
 // clone returns a copy of the plan in which each row has its jobs in ascending order, without

@@ -110,7 +110,7 @@ func TestNewerThan(t *testing.T) {
 		want          bool
 	}{{3, 4, true}, {2, 9, true}, {3, 5, false}, {3, 6, false}, {4, 0, false}}
 	for _, test := range tests {
-		if got := p.newerThan(test.term, test.version); got != test.want {
+		if got := p.newerThan(planID{test.term, test.version}); got != test.want {
 			t.Errorf("3.5 newer than %d.%d: %v", test.term, test.version, got)
 		}
 	}

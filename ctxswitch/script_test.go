@@ -16,6 +16,7 @@ import (
 //	> 0ms offset TERM=OFFSET
 //	> 0ms plan TERM.VERSION ORIGIN SLICE:JOB,JOB SLICE:- ...
 //	> 0ms add JOB [CONTEXTS] | adopt JOB running|frozen [CONTEXTS] | launched JOB | respawned JOB | connected JOB [CONTEXTS] | removed JOB
+//	> 0ms requeue JOB          removed, and added once more for an attempt that is not planned yet
 //	> 0ms done STEP JOB...     answers the last order of that step to each job
 //	> 0ms stale STEP JOB       answers the order before that
 //	> 0ms tick
@@ -76,6 +77,8 @@ func (s *script) events(verb string, args []string) (evs []Event) {
 		return []Event{PlanArrived(s.plan(args))}
 	case "add":
 		return []Event{JobAdded(s.job(args[0]), s.contexts(args[1:]))}
+	case "requeue":
+		return []Event{JobRemoved(s.job(args[0])), JobAdded(s.job(args[0]), 0).NotPlannedYet()}
 	case "adopt":
 		return []Event{JobAdopted(s.job(args[0]), s.contexts(args[2:]), args[1] == "frozen")}
 	case "launched":

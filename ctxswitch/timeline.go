@@ -78,9 +78,9 @@ func (t *timeline) before(pos int) *Row {
 }
 
 // has reports whether the row at pos has the job.
-func (t *timeline) has(pos int, id JobID) bool {
-	_, ok := slices.BinarySearch(t.plan.Rows[pos].Jobs, id)
-	return ok
+func (t *timeline) has(pos int, j *job) bool {
+	_, ok := slices.BinarySearch(t.plan.Rows[pos].Jobs, j.id)
+	return ok && t.plan.newerThan(j.after)
 }
 
 // passed counts the changes at boundaries after the slot from, up to and

@@ -146,7 +146,7 @@ func (m *Machine) markWanted() (changed bool) {
 		for len(wanted) > 0 && wanted[0] < j.id {
 			wanted = wanted[1:]
 		}
-		want := len(wanted) > 0 && wanted[0] == j.id
+		want := len(wanted) > 0 && wanted[0] == j.id && m.cur.plan.newerThan(j.after)
 		changed = changed || want != j.want
 		j.want = want
 	}

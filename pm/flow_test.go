@@ -130,7 +130,7 @@ func TestFlowPerChannel(t *testing.T) {
 		from, to *pm.Channel
 	}{{short, shortTo}, {long, longTo}} {
 		data := bytes.Repeat([]byte("x"), c.from.MaxMessage())
-		if err := c.from.SendBytes(1, data); err != nil {
+		if err := sendFar(within(t), c.from, 1, data); err != nil {
 			t.Fatal(err)
 		}
 		if _, got, err := nextFrom(within(t), c.to); err != nil || !bytes.Equal(got, data) {
@@ -157,7 +157,7 @@ func TestFlowsDiffer(t *testing.T) {
 				}
 				ends[rank] = ch
 			}
-			if err := ends[0].SendBytes(1, []byte("x")); err != nil {
+			if err := sendFar(ctx, ends[0], 1, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
 			errs := waitBoth(ctx, ends)
@@ -166,7 +166,7 @@ func TestFlowsDiffer(t *testing.T) {
 				if text := fmt.Sprintf(want, 1-rank, names[1-mine], names[mine]); !errors.Is(err, pm.ErrFlow) || err.Error() != text {
 					t.Errorf("rank %d receives %v, want %s", rank, err, text)
 				}
-				if err := ends[rank].SendBytes(1-rank, []byte("y")); !errors.Is(err, pm.ErrFlow) {
+				if err := sendFar(ctx, ends[rank], 1-rank, []byte("y")); !errors.Is(err, pm.ErrFlow) {
 					t.Errorf("rank %d sends: %v", rank, err)
 				}
 			}
@@ -194,7 +194,7 @@ func TestAskedBefore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := first.SendBytes(1, []byte("x")); err != nil {
+			if err := sendFar(within(t), first, 1, []byte("x")); err != nil {
 				t.Fatal(err)
 			}
 			late := joinAs(t, hub, 1, pm.DefaultSettings())

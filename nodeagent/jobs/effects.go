@@ -36,7 +36,9 @@ func (j *Job) step(event jobstate.Event) {
 func (j *Job) applyNow(effect jobstate.Effect) {
 	switch effect {
 	case jobstate.Switch:
-		j.handle = j.options.Switcher.Add(j.switcherJob(j.steward))
+		job := j.switcherJob(j.steward)
+		job.NotPlannedYet = true // the leader plans a job when all of its nodes have prepared it
+		j.handle = j.options.Switcher.Add(job)
 	case jobstate.Unswitch:
 		j.removed = j.options.Switcher.Remove(ctxswitch.JobID(j.id))
 		j.outbox.Close()

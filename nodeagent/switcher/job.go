@@ -29,6 +29,8 @@ type Job struct {
 	// Signals means that the container stops processes by signals, so that the
 	// next job must wait until they stand still.
 	Signals bool
+	// NotPlannedYet means that plans that have come already mean an earlier attempt of the job.
+	NotPlannedYet bool
 	// TimeLimit is the time on after which a NoticeTimeUp comes; 0: none.
 	TimeLimit time.Duration
 	// NearLimit is the time on after which a NoticeTimeNear comes; 0: none.

@@ -105,6 +105,9 @@ func (s *Switcher) Add(j Job) *Handle {
 	if j.Signals {
 		event = event.StopAwaited()
 	}
+	if j.NotPlannedYet {
+		event = event.NotPlannedYet()
+	}
 	s.post(&command{event: event, job: added})
 	return &added.handle
 }

@@ -148,7 +148,7 @@ func (k *cluster) arrived(p *part) {
 	if p.job.prepared++; p.job.prepared == len(p.job.parts) {
 		k.prepared(p.job)
 	}
-	k.deliver(p.host, p.kind(ctxswitch.JobAdded(p.id(), 0))) // last: the agent may die in it
+	k.deliver(p.host, p.kind(ctxswitch.JobAdded(p.id(), 0).NotPlannedYet())) // last: the agent may die in it
 }
 
 // open makes a context, unless its agent is dead.
