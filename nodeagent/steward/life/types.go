@@ -84,10 +84,10 @@ const (
 	// firstContact is the least time that a new steward waits for its agent: the agent connects
 	// right after starting it, so only a dead agent takes longer.
 	firstContact = 10 * time.Second
-	// silenceNote is the delay of the warning about a job that looks like MPI
-	// and never speaks PMI: longer than any MPI_Init takes to its first PMI
-	// line.
-	silenceNote = 10 * time.Second
+	// silenceNote is the delay of the warning about a job that looks like MPI and never speaks PMI.
+	// On a busy node, or in turn with other gangs, sixteen ranks of Open MPI may need more than ten
+	// seconds until the first of them does.
+	silenceNote = 30 * time.Second
 	// exitAfterClose is how long a rank may live on after closing its PMI
 	// connection without finalize. Dying closes it too, a moment before the exit
 	// status is known, and the status is the better reason to report.
