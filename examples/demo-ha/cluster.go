@@ -165,7 +165,7 @@ func (c *cluster) daemon(all map[string]*process, kind, name, token string) erro
 	defer log.Close()
 	p := &process{Cmd: exec.Command("bin/scored", arguments...), over: make(chan struct{})}
 	p.Stdin, p.Stderr = strings.NewReader(token), log
-	p.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGINT}
+	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGINT} // as under a service manager
 	if err := p.Start(); err != nil {
 		return fmt.Errorf("%w (run make build first)", err)
 	}

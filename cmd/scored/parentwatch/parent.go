@@ -40,15 +40,16 @@ type Child struct {
 }
 
 // Start runs command with a line and waits until the child is ready or has failed, or ctx ends. The
-// child gets a process group of its own, so that a ^C at the terminal reaches only the parent,
-// which then stops the child in order.
+// child gets a session of its own: a ^C at the terminal reaches only the parent, which then stops the
+// child in order, and where the kernel shares processors among sessions (sched(7), "autogroup") the
+// child has a share beside those of the ranks, which have sessions, too.
 func Start(ctx context.Context, command *exec.Cmd) (*Child, error) {
 	ours, theirs, err := pair()
 	if err != nil {
 		return nil, err
 	}
 	command.ExtraFiles = []*os.File{theirs}
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = command.Start()
 	theirs.Close()
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // roleVariable makes this test binary play the child.
@@ -79,6 +81,9 @@ func TestReady(t *testing.T) {
 	case <-child.Exited():
 		t.Error("the child ended although its parent is there")
 	default:
+	}
+	if session, err := unix.Getsid(child.PID()); err != nil || session != child.PID() {
+		t.Errorf("the child is in session %d, %v; want its own, with a share of the processors", session, err)
 	}
 	child.Stop()
 	<-child.Exited()
