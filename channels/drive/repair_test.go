@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// steps of accepting a frame, after each of which the agent may be killed.
+// Steps of accepting a frame. The agent may be killed after each.
 const (
 	killedBefore = iota // nothing but the note
 	killedCounted

@@ -49,9 +49,9 @@ func (v messenger) fail(sentence string) int {
 	return exitCluster
 }
 
-// failUnlessLeft is fail for a step before the job is known. If a signal ended the step, it prints
+// failUnlessInterrupted is fail for a step before the job is known. If a signal ended the step, it prints
 // the message left.
-func (v messenger) failUnlessLeft(err error, left string) int {
+func (v messenger) failUnlessInterrupted(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
 		v.print(left)
 		return by.exitCode()

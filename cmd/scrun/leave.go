@@ -32,9 +32,9 @@ func (l leftBy) exitCode() int {
 	return 128 + int(l.number)
 }
 
-// unlessLeft performs a step before the job is known, and cancels it at the first signal that asks
+// unlessInterrupted performs a step before the job is known, and cancels it at the first signal that asks
 // scrun to end. Later signals are left to the session, which receives all of them.
-func unlessLeft[T any](ctx context.Context, step func(context.Context) (T, error)) (T, error) {
+func unlessInterrupted[T any](ctx context.Context, step func(context.Context) (T, error)) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	caught := make(chan os.Signal, 1)

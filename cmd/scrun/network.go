@@ -78,7 +78,7 @@ func addressSpace(here options.Process) uint64 {
 // cannot be met, or if a signal ends the wait for the cluster.
 func (n *network) choose(ctx context.Context, o *options.Options, cluster *connection) (err error) {
 	if n.request.Undecided() {
-		n.request.Nodes, err = unlessLeft(ctx, func(ctx context.Context) (int, error) { return nodesFor(ctx, o, cluster), nil })
+		n.request.Nodes, err = unlessInterrupted(ctx, func(ctx context.Context) (int, error) { return nodesFor(ctx, o, cluster), nil })
 		if err != nil {
 			return err
 		}
@@ -160,6 +160,12 @@ func (n *network) submit(ctx context.Context, messages messenger, cluster *conne
 	messages.note("no channels for MPI: %s", client.Sentence(err))
 	spec.Env, spec.ChannelsPerTask = n.env, n.channels.PerRank
 	return submit(ctx, cluster, spec)
+}
+
+// submit waits until the cluster answers, which takes long without a majority, or until a signal
+// ends the wait.
+func submit(ctx context.Context, cluster *connection, spec *scorev1.JobSpec) (uint64, error) {
+	return unlessInterrupted(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
 }
 
 func variable(env []string, name string) (found string) {

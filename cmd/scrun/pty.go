@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"score/cmd/scrun/options"
 	"score/scored/api/scorev1"
 	"syscall"
 
@@ -132,4 +133,19 @@ func (w rawWriter) Write(text []byte) (int, error) {
 		return 0, err
 	}
 	return len(text), nil
+}
+
+// ownTerminal makes this terminal raw if rank 0 has a terminal of its own.
+func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
+	if !o.PTY {
+		s.hint = o.Tasks == 1 && s.input != nil && isTerminal(s.input) && isTerminal(os.Stdout)
+		return func() {}, nil
+	}
+	if s.raw, err = newRawTerminal(s.input); err != nil {
+		return nil, err
+	}
+	if isTerminal(os.Stderr) {
+		s.messenger.out = rawWriter{s.messenger.out}
+	}
+	return s.raw.Restore, nil
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"score/cmd/display"
+	"score/cmd/scrun/options"
+	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"sync"
@@ -61,6 +63,28 @@ type session struct {
 	longQueued *time.Timer // runs while the job is queued
 	showing    showing
 	stuck      stuckWatch
+}
+
+func newSession(o *options.Options, messages messenger, cluster *connection, signals <-chan os.Signal) (*session, error) {
+	shown, err := display.New(display.Config{
+		Tasks: o.Tasks, Label: o.Label, Unbuffered: o.Unbuffered,
+		Output: o.Stdout.Target, Errors: o.Stderr.Target, Stdout: os.Stdout, Stderr: os.Stderr,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := &session{
+		messenger: messages, client: cluster.Client, own: cluster.own != nil,
+		display: shown, signals: signals, traceStart: o.TraceStart,
+	}
+	switch {
+	case o.Stdin.Kind == stdio.None || o.InputByNodes():
+	case o.Stdin.Kind == stdio.File:
+		s.input, err = inputFile(o.Stdin.Pattern.String())
+	default:
+		s.input = os.Stdin
+	}
+	return s, err
 }
 
 // outcome is the end of the attachment.
@@ -185,59 +209,6 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, outputFailed <
 			return s.finish(how)
 		}
 	}
-}
-
-// receive receives the daemon's events until the last, or until the stream breaks, and returns
-// their number. It queues output in events and does not wait until it is shown, so that input is
-// forwarded meanwhile.
-func (s *session) receive(stream *attachment, how *outcome, events *unshown) (came int) {
-	for how.broken = nil; how.verdict == nil; came++ {
-		event, err := stream.Receive()
-		if err != nil {
-			how.broken = err
-			break
-		}
-		switch one := event.GetEvent().(type) {
-		case *scorev1.AttachEvent_Output:
-			if s.shown.isNew(one.Output.GetMark()) {
-				events.put(event)
-			}
-		case *scorev1.AttachEvent_State:
-			s.timeQueue(one.State.GetState())
-			events.put(event)
-		case *scorev1.AttachEvent_Restarted_:
-			if one.Restarted.GetJobId() == s.jobID {
-				how.missing = false // the output begins again with the job
-			}
-			events.put(event)
-		case *scorev1.AttachEvent_Warning:
-			events.put(event)
-		case *scorev1.AttachEvent_OutputMissing:
-			how.missing = true
-		case *scorev1.AttachEvent_InputTaken:
-			s.sent.taken(one.InputTaken)
-		case *scorev1.AttachEvent_Ended:
-			how.verdict = one.Ended
-		}
-	}
-	return came
-}
-
-// restartText returns the line between the outputs of a job's attempts.
-func restartText(r *scorev1.AttachEvent_Restarted) string {
-	text := fmt.Sprintf("job %d restarts (restart %d)", r.GetJobId(), r.GetRestarts())
-	if r.GetBecause() != "" {
-		text += ": " + r.GetBecause()
-	}
-	return text
-}
-
-func (s *session) showState(change *scorev1.AttachEvent_StateChange) {
-	if !s.messenger.verbose {
-		return
-	}
-	job := &scorev1.Job{Id: s.jobID, State: change.GetState(), Places: change.GetPlaces(), WaitingFor: change.GetMessage()}
-	s.messenger.note("%s", describeJob(job, nil)[0])
 }
 
 // finish prints the job's verdict and returns scrun's exit code.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"score/scored/api/scorev1"
 	"sync"
 )
@@ -101,4 +102,21 @@ func (s *session) showOne(event *scorev1.AttachEvent) (err error) {
 		s.messenger.print(restartText(event.Restarted))
 	}
 	return err
+}
+
+// restartText returns the line between the outputs of a job's attempts.
+func restartText(r *scorev1.AttachEvent_Restarted) string {
+	text := fmt.Sprintf("job %d restarts (restart %d)", r.GetJobId(), r.GetRestarts())
+	if r.GetBecause() != "" {
+		text += ": " + r.GetBecause()
+	}
+	return text
+}
+
+func (s *session) showState(change *scorev1.AttachEvent_StateChange) {
+	if !s.messenger.verbose {
+		return
+	}
+	job := &scorev1.Job{Id: s.jobID, State: change.GetState(), Places: change.GetPlaces(), WaitingFor: change.GetMessage()}
+	s.messenger.note("%s", describeJob(job, nil)[0])
 }

@@ -37,7 +37,7 @@ func stage(ctx context.Context, o *options.Options, messages messenger, cluster 
 	}
 	// The nodes must have a directory that was named with --chdir; they may lack the current one.
 	spec.AnyDirectory = o.Dir == ""
-	_, err = unlessLeft(ctx, func(ctx context.Context) (struct{}, error) {
+	_, err = unlessInterrupted(ctx, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, send(ctx, messages, cluster, spec, sources)
 	})
 	return err

@@ -57,7 +57,7 @@ type Message struct {
 	// Via is the algorithm that the message belongs to.
 	Via  Algorithm
 	Step Step
-	// Data holds pieces of nodes; the algorithm knows of which.
+	// Data holds pieces of nodes; the algorithm and the step determine which nodes.
 	Data [][]byte
 }
 

@@ -49,7 +49,7 @@ func (j *Job) applyNow(effect jobstate.Effect) {
 			j.unstage()
 		}
 	case jobstate.ReportDone:
-		j.outbox.Send(j.done, true)
+		j.outbox.Keep(j.done)
 	case jobstate.RepeatDone:
 		j.options.Send(j.done)
 	case jobstate.End:

@@ -36,21 +36,21 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 		if m.Abort.GetAtNanos() != 0 {
 			m.Abort.AtNanos = j.options.Clock.Cluster(m.Abort.GetAtNanos())
 		}
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}}, true)
+		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}})
 	case *stewardpb.FromSteward_Note:
 		m.Note.JobId = j.id
 		j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: m.Note}})
 	case *stewardpb.FromSteward_Name:
 		m.Name.JobId = j.id
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m.Name}}, true)
+		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m.Name}})
 	case *stewardpb.FromSteward_Spawn:
 		m.Spawn.JobId = j.id
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m.Spawn}}, true)
+		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m.Spawn}})
 	case *stewardpb.FromSteward_Relay:
 		j.onRelay(m.Relay)
 	case *stewardpb.FromSteward_Places:
 		m.Places.JobId = j.id
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}}, true)
+		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}})
 	case *stewardpb.FromSteward_Collective:
 		j.onCollective(m.Collective)
 	case *stewardpb.FromSteward_Fences:
@@ -60,7 +60,7 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_RankStates:
 		m.RankStates.GangOn, m.RankStates.JobId = j.gangOn(), j.id
 		m.RankStates.Start = j.account.Started(m.RankStates.GetStart())
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}}, false)
+		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}})
 	case *stewardpb.FromSteward_Status, *stewardpb.FromSteward_Output, *stewardpb.FromSteward_Drained:
 		// Status answers Dial; the others come on connections of their own.
 	}
@@ -75,7 +75,7 @@ func (j *Job) onPrepared(m *scorev1.Prepared) {
 	}
 	_ = failpoint.Hit(failpoint.PrepareEnd) // cannot fail
 	j.step(jobstate.Prepared)
-	j.outbox.Send(message, true)
+	j.outbox.Keep(message)
 }
 
 // onLaunched informs the switching thread first: a gang whose slice is over must stop.
@@ -90,7 +90,7 @@ func (j *Job) onLaunched(m *scorev1.Launched) {
 	m.JobId, m.AtNanos = j.id, j.options.Clock.Cluster(m.GetAtNanos())
 	m.Start = j.account.Started(m.GetStart())
 	j.step(jobstate.Forked)
-	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}}, true)
+	j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}})
 	j.endLaunch()
 	j.options.Metrics.Add(metrics.Launches, 1)
 }
@@ -100,7 +100,7 @@ func (j *Job) onRankExited(m *scorev1.RankExited) {
 	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
 	m.JobId, m.AtNanos = j.id, j.options.Clock.Cluster(m.GetAtNanos())
 	j.rankExited(m.GetRank())
-	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}}, true)
+	j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}})
 	j.options.Metrics.Add(exitKind(m), 1)
 	j.group.RankExited(m)
 }
@@ -163,9 +163,9 @@ func (j *Job) onNotice(n switcher.Notice) {
 	log := j.options.Logger.With(zap.Uint64("job", j.id))
 	switch n.Kind {
 	case switcher.NoticeTimeUp:
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}}, true)
+		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}})
 	case switcher.NoticeTimeNear:
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: j.id}}}, true)
+		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: j.id}}})
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
 		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+

@@ -113,7 +113,7 @@ func (j *Job) ID() uint64 { return j.id }
 func (j *Job) Attempt() uint32 { return j.order.GetAttempt() }
 
 // Send implements idlewatch.Job.
-func (j *Job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message, false) }
+func (j *Job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message) }
 
 // Use implements idlewatch.Job.
 func (j *Job) Use(do func(idlewatch.Part)) {
@@ -157,13 +157,13 @@ func (j *Job) note(text string) {
 // abort ends the job on all nodes, since this node has lost its part; a job with --requeue
 // restarts.
 func (j *Job) abort(lost, advice string) {
-	j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+	j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
 		JobId:    j.id,
 		Rank:     -1,
 		ExitCode: launch.CodeCluster,
 		Message:  lost + "; " + advice,
 		PartLost: lost,
-	}}}, true)
+	}}})
 }
 
 // leaseUntil returns the end of a new job's first lease, by CLOCK_MONOTONIC; 0: it has no lease.

@@ -190,7 +190,7 @@ func TestReplies(t *testing.T) {
 		n := newNode(t)
 		j := n.add(order(7))
 		for _, m := range requests {
-			j.outbox.Send(m, true)
+			j.outbox.Keep(m)
 		}
 		n.messages()
 		test.reply(n)

@@ -219,7 +219,7 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 
 // refuse ends a job that cannot start. Its end is not reported separately, unless the leader asks.
 func (j *Job) refuse(failure *scorev1.AgentMessage) {
-	j.outbox.Send(failure, true)
+	j.outbox.Keep(failure)
 	j.step(jobstate.Refused)
 }
 

@@ -27,17 +27,23 @@ func New(send func(*scorev1.AgentMessage), connected func() bool) *Outbox {
 	return &Outbox{send: send, connected: connected}
 }
 
-// Send sends a message, unless the outbox is closed. If keep is set, every new stream sends it again.
-func (o *Outbox) Send(message *scorev1.AgentMessage, keep bool) {
+// Send sends a message once, unless the outbox is closed.
+func (o *Outbox) Send(message *scorev1.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.closed {
-		return
+	if !o.closed {
+		o.send(message)
 	}
-	if keep {
+}
+
+// Keep sends a message, and again on every new stream until Drop or Close drops it.
+func (o *Outbox) Keep(message *scorev1.AgentMessage) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.closed {
 		o.kept = append(o.kept, message)
+		o.send(message)
 	}
-	o.send(message)
 }
 
 // Note sends a message once, now or on the next stream.

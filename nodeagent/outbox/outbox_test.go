@@ -20,9 +20,9 @@ func TestOutbox(t *testing.T) {
 		}
 		sent = nil
 	}
-	o.Send(message(1), true)
-	o.Send(message(2), false)
-	o.Send(message(3), true)
+	o.Keep(message(1))
+	o.Send(message(2))
+	o.Keep(message(3))
 	o.Note(message(4))
 	expect(1, 2, 3, 4)
 	connected = false
@@ -39,7 +39,7 @@ func TestOutbox(t *testing.T) {
 	o.Repeat()
 	expect(3)
 	o.Close()
-	o.Send(message(5), true)
+	o.Keep(message(5))
 	o.Note(message(6))
 	o.Repeat()
 	expect()

@@ -126,8 +126,8 @@ func TestAnswersOfTheDead(t *testing.T) {
 	}
 }
 
-// A fence of which other nodes wait already for the end goes on without the dead process, and its
-// next one is no part of it.
+// If a process dies after its node has sent its part of a fence, the fence goes on. The process that
+// replaces it takes part from the next fence on.
 func TestRestartDuringExchange(t *testing.T) {
 	e := survivors(t, 0, 0, 1)
 	must(t, e.Put(1, []byte("card"), []byte("x")))

@@ -13,7 +13,7 @@ func withTerminal(rows, columns uint32) change {
 	})
 }
 
-// Rank 0 has a terminal of the right size, of which it leads the session; the others have none.
+// Rank 0 leads the session of a terminal of the right size; the others have no terminal.
 func TestTerminal(t *testing.T) {
 	a := start(t)
 	a.run(2, sh(`[ $SCORE_RANK = 0 ] || { test ! -t 0 && test ! -t 1 && test ! -t 2 && echo none; exit; }

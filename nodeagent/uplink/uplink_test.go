@@ -230,7 +230,7 @@ func TestEndOfContextIsNoError(t *testing.T) {
 	}
 }
 
-// A server that does not lead sends a node on, and nodes find servers of which only others knew.
+// A server that does not lead redirects a node, and nodes find servers that only others know.
 func TestServersSendOn(t *testing.T) {
 	leader := leadertest.Start(t, leadertest.Options{})
 	follower := leadertest.Start(t, leadertest.Options{Redirect: leader.Address})

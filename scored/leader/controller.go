@@ -70,7 +70,7 @@ type Stats struct {
 // newController returns the controller for the committed state. Nodes report what they know beyond
 // it when they connect.
 func newController(cluster, version string, term uint64, s *state.State, now int64) *controller {
-	b := &controller{
+	c := &controller{
 		cluster: cluster, version: version, protocol: s.Protocol(), term: term, now: now, began: now,
 		settings:  s.Settings(),
 		jobs:      make(map[uint64]*job),
@@ -87,33 +87,33 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 		abandoned: make(chan struct{}),
 		stats:     Stats{Ended: make(map[scorev1.EndReason]uint64)},
 	}
-	b.gang = gang.New(gangConfig(b.settings))
+	c.gang = gang.New(gangConfig(c.settings))
 	for _, record := range s.Nodes() {
-		b.restoreNode(record)
+		c.restoreNode(record)
 	}
 	for _, record := range s.Users() {
-		b.accounts[record.UID] = newAccount(record)
+		c.accounts[record.UID] = newAccount(record)
 	}
 	jobs := s.Jobs()
 	for _, record := range jobs {
-		b.restoreEnded(record, s.Nanos())
+		c.restoreEnded(record, s.Nanos())
 	}
 	for _, record := range jobs {
 		if record.Phase == state.Allocated || record.Phase == state.Running {
-			b.restoreJob(record)
+			c.restoreJob(record)
 		}
 	}
 	for _, record := range jobs { // the matrix needs them after those with places
 		if record.Phase == state.Queued {
-			b.restoreJob(record)
+			c.restoreJob(record)
 		}
 	}
-	b.linkChildren()
-	b.resumeOrders(jobs)
-	b.restoreNames(s)
-	b.updateOwners()
-	b.placeDirty, b.planDirty = true, true
-	return b
+	c.linkChildren()
+	c.resumeOrders(jobs)
+	c.restoreNames(s)
+	c.updateOwners()
+	c.placeDirty, c.planDirty = true, true
+	return c
 }
 
 // addJob adds a job to the table.

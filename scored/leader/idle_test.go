@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cutSaid is a node's report on a job's ranks, of which it has one.
+// cutSaid returns a node's report on its only rank of a job.
 func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMessage {
 	cut := &scorev1.Cut{JobId: id, Asleep: asleep, Ranks: 1, Sent: 4, Received: 4}
 	cut.Epoch, _ = strconv.ParseUint(words[0], 10, 64)

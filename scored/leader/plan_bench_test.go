@@ -21,31 +21,31 @@ func (l *benchLink) Close(string)                {}
 // state.MaxNodes.
 func benchController(tb testing.TB, nodes, size, rows int) *controller {
 	tb.Helper()
-	b := newController("lab", "v1", 1, state.New(), 1)
+	c := newController("lab", "v1", 1, state.New(), 1)
 	for i := range nodes {
 		n := &node{name: fmt.Sprint("n", i+1), cpus: 1, memory: 1 << 40, link: new(benchLink), inMatrix: true}
-		b.nodes[n.name] = n
-		if err := b.gang.AddNode(n.column()); err != nil {
+		c.nodes[n.name] = n
+		if err := c.gang.AddNode(n.column()); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	for id := range uint64(rows * nodes / size) {
 		request := gang.Request{ID: gang.JobID(id + 1), Tasks: size, Nodes: size, Submitted: int64(id)}
-		if err := b.gang.Submit(request); err != nil {
+		if err := c.gang.Submit(request); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	for _, a := range b.gang.Schedule(1).Start {
+	for _, a := range c.gang.Schedule(1).Start {
 		j := &job{id: uint64(a.Job), state: running, row: a.Row, founder: a.Gang, spec: &scorev1.JobSpec{Tasks: uint32(size)}}
 		for _, p := range placesOf(a) {
-			j.parts = append(j.parts, &part{Place: b.placeOn(p)})
+			j.parts = append(j.parts, &part{Place: c.placeOn(p)})
 		}
-		b.jobs[j.id] = j
+		c.jobs[j.id] = j
 	}
-	if got := b.gang.Running(); got != rows*nodes/size {
+	if got := c.gang.Running(); got != rows*nodes/size {
 		tb.Fatalf("%d gangs run, want %d", got, rows*nodes/size)
 	}
-	return b
+	return c
 }
 
 // BenchmarkPlan measures the leader's cost of a new rotation plan: making it, and making and

@@ -15,12 +15,11 @@ import (
 const (
 	// slice of the rotation.
 	slice = 10 * time.Millisecond
-	// busyPause is the longest pause of a gang to which nothing was done, on a machine whose
-	// processors many others use as well. It is less than any of the house's long waits: who
-	// waits for one shows.
+	// busyPause is the longest pause of an undisturbed gang on a machine whose processors many others
+	// use. It is less than each long wait of the daemons, so that a gang that waits for one shows.
 	busyPause = 8 * time.Second
-	// busyMedian bounds the median of those pauses: what a failure costs others, it costs them
-	// each time, and what the machine's other users cost only now and then.
+	// busyMedian bounds the median of those pauses: a failure that costs other gangs time does so
+	// each time, and the machine's other users only now and then.
 	busyMedian = time.Second
 	// quietMedian does where the machine is quiet. The gang is off for two slices of each three,
 	// as ever; the rest is one slice, and what sharing processors with the other nodes costs.

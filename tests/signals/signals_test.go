@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// play has this binary ask a child of its own whether it takes a signal; its value says whether
-// Allow is called before.
+// play makes this binary ask a child of its own whether it receives a signal. Its value selects
+// whether Allow is called before.
 const (
 	play  = "SCORE_TEST_SIGNALS"
 	named = "SCORE_TEST_SIGNAL"

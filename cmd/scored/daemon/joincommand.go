@@ -23,9 +23,9 @@ func joinCommand() *cobra.Command {
 		Use:   "join TOKEN",
 		Short: "make this host's agent or server a member of a cluster, and start nothing",
 		Long: `Makes the agent or the server of this host a member of a cluster: it gets a
-certificate, beside which the servers' addresses are kept, and a host without
-configuration gets one. Then the command ends. The token says of which cluster, and
-which daemon; - reads it from standard input, where other users do not see it.
+certificate, with the servers' addresses beside it, and a host without configuration
+gets one. Then the command ends. The token names the cluster and the daemon; - reads
+it from standard input, where other users do not see it.
 
   scored token create | ssh host2 scored join -
   ssh host2 systemctl enable --now score-agent

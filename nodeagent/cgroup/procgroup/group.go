@@ -150,11 +150,17 @@ func (g *Group) running() int {
 	return 0
 }
 
-// Pids appends the job's living processes, by group and by descent.
+// Pids appends the job's living processes.
 func (g *Group) Pids(pids []int) ([]int, error) {
+	found, err := g.processes()
+	return appendPids(pids, found), err
+}
+
+// processes returns the job's living processes, by group and by descent.
+func (g *Group) processes() ([]process, error) {
 	all, err := table()
 	if err != nil {
-		return pids, err
+		return nil, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -163,7 +169,7 @@ func (g *Group) Pids(pids []int) ([]int, error) {
 	for _, r := range g.ranks {
 		groups[r.pgid] = true
 	}
-	return append(pids, descendants(all, g.parent, groups)...), nil
+	return descendants(all, g.parent, groups), nil
 }
 
 // CPUTime returns the CPU time of the ranks and of the children for which they have waited. A rank
@@ -178,70 +184,6 @@ func (g *Group) CPUTime() (time.Duration, error) {
 		sum += r.cpu
 	}
 	return sum, nil
-}
-
-// Kill ends every process of the job. It stops them all first, since a stopped process does not
-// fork: so it catches even a job that forks without end, unless the job forks faster than the
-// process table can be read. The deadline bounds the tries.
-func (g *Group) Kill(deadline time.Time) error {
-	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
-		pids, err := g.Pids(nil)
-		if err != nil {
-			return err
-		}
-		if len(pids) == 0 {
-			return nil
-		}
-		if !time.Now().Before(deadline) {
-			return fmt.Errorf("%w: %v", cgroup.ErrNotEmpty, pids)
-		}
-		if err := g.stopAll(pids, deadline); err != nil {
-			return err
-		}
-		if pids, err = g.Pids(nil); err != nil {
-			return err
-		}
-		if err := signalAll(pids, unix.SIGKILL); err != nil {
-			return err
-		}
-		time.Sleep(pause)
-	}
-}
-
-// stopAll sends SIGSTOP until a check finds no new process.
-func (g *Group) stopAll(pids []int, deadline time.Time) error {
-	stopped := make(map[int]bool)
-	for {
-		fresh := pids[:0]
-		for _, pid := range pids {
-			if !stopped[pid] {
-				stopped[pid] = true
-				fresh = append(fresh, pid)
-			}
-		}
-		if len(fresh) == 0 || !time.Now().Before(deadline) {
-			return nil
-		}
-		if err := signalAll(fresh, unix.SIGSTOP); err != nil {
-			return err
-		}
-		var err error
-		if pids, err = g.Pids(nil); err != nil {
-			return err
-		}
-	}
-}
-
-// signalAll sends a signal to processes that were just found. A process that changed its user
-// (set-user-id program) may refuse the signal; then Kill fails at its deadline.
-func signalAll(pids []int, sig unix.Signal) error {
-	for _, pid := range pids {
-		err := unix.Kill(pid, sig)
-		if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.EPERM) {
-			return fmt.Errorf("signal %d to process %d: %w", int(sig), pid, err)
-		}
-	}
-	return nil
 }
 
 // Close kills the processes that are left and closes the files.

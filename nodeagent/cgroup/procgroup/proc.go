@@ -36,7 +36,7 @@ func table() (map[int]procstat.Stat, error) {
 
 // descendants returns the living processes below root, and those in one of the process groups,
 // without root itself.
-func descendants(all map[int]procstat.Stat, root int, groups map[int]bool) []int {
+func descendants(all map[int]procstat.Stat, root int, groups map[int]bool) []process {
 	mine := make(map[int]bool)
 	var below func(pid int) bool
 	below = func(pid int) bool {
@@ -51,10 +51,10 @@ func descendants(all map[int]procstat.Stat, root int, groups map[int]bool) []int
 		mine[pid] = ok && (groups[s.Group] || s.Parent > 0 && below(s.Parent))
 		return mine[pid]
 	}
-	var found []int
+	var found []process
 	for pid, s := range all {
 		if pid != root && !s.Exited() && below(pid) {
-			found = append(found, pid)
+			found = append(found, process{pid, s.Start})
 		}
 	}
 	return found

@@ -34,7 +34,7 @@ func TestDescendants(t *testing.T) {
 		31: {Parent: 30, Group: 30, State: 'S'},
 		40: {Parent: 99, Group: 40, State: 'S'}, // its parent came too late for the table
 	}
-	got := descendants(all, 10, map[int]bool{11: true})
+	got := appendPids(nil, descendants(all, 10, map[int]bool{11: true}))
 	slices.Sort(got)
 	if want := []int{11, 12, 13, 15}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// Program is a program of the house that a test runs beside its cluster, for a user of that.
+// Program is one of score's programs that a test runs beside its cluster.
 type Program struct {
 	t       *testing.T
 	command *exec.Cmd

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// zeros is a body of so many bytes, of which is known how many were read.
+// zeros is a body of zeros that counts the bytes left and read.
 type zeros struct{ left, read int64 }
 
 func (z *zeros) Read(p []byte) (int, error) {

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"score/cmd/scrun/options"
+	"score/scored/api/scorev1"
+	"score/scored/client"
+)
+
+// The messages when a signal ends a step before the job is known.
+const (
+	unsubmitted = "interrupted before the job was submitted"
+	unanswered  = "interrupted before the cluster answered: it may or may not have accepted the job; check with 'scored job list'"
+)
+
+// submission is a job that this scrun submits.
+type submission struct {
+	options  *options.Options
+	messages messenger
+	cluster  *connection
+	network  network
+	spec     *scorev1.JobSpec // set by prepare
+}
+
+// prepare describes the job and copies the files that go with it to the cluster.
+func (s *submission) prepare(ctx context.Context, here options.Process) (err error) {
+	if s.spec, err = s.network.describe(ctx, s.options, here, s.messages, s.cluster); err != nil {
+		return err
+	}
+	if err := stage(ctx, s.options, s.messages, s.cluster, s.spec); err != nil {
+		return err
+	}
+	noteMPI(s.messages, s.spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))
+	return nil
+}
+
+func (s *submission) patience() client.Patience {
+	return patienceOf(s.options, s.messages, s.cluster.own != nil)
+}
+
+// submit submits the job exactly once, even if servers are lost meanwhile, and returns its number.
+func (s *submission) submit(ctx context.Context) (uint64, error) {
+	return s.network.submit(client.WithPatience(ctx, s.patience()), s.messages, s.cluster, s.spec)
+}
+
+// detach submits the job, prints its number and does not wait for it.
+func (s *submission) detach(ctx context.Context) int {
+	id, err := s.submit(ctx)
+	if err != nil {
+		return s.messages.failUnlessInterrupted(err, unanswered)
+	}
+	if _, err := fmt.Println(id); err != nil {
+		return s.messages.fail(fmt.Sprintf("job %d was submitted, but its number cannot be written: %v", id, err))
+	}
+	return 0
+}
+
+// attach submits the job and follows it to its end.
+func (s *submission) attach(ctx context.Context, signals <-chan os.Signal) int {
+	// Opening a named pipe blocks until its other end is open.
+	job, err := unlessInterrupted(ctx, func(context.Context) (*session, error) {
+		return newSession(s.options, s.messages, s.cluster, signals)
+	})
+	if err != nil {
+		return s.messages.failUnlessInterrupted(err, unsubmitted)
+	}
+	job.patience = s.patience()
+	if job.jobID, err = s.submit(ctx); err != nil {
+		return s.messages.failUnlessInterrupted(err, unanswered)
+	}
+	job.display.SetJob(job.jobID, s.spec.GetName())
+	s.messages.note("job %d was submitted at %s", job.jobID, s.cluster.Socket())
+	restore, err := job.ownTerminal(s.options)
+	if err != nil {
+		return s.messages.fail(err.Error())
+	}
+	defer restore()
+	return job.run(ctx)
+}
