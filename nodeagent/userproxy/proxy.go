@@ -132,7 +132,7 @@ func withUser(ctx context.Context, c net.Conn) context.Context {
 		who.uid, who.err = socket.PeerUID(conn)
 		who.conn = conn
 	}
-	return context.WithValue(ctx, userKey{}, who)
+	return context.WithValue(socket.ConnContext(ctx, c), userKey{}, who)
 }
 
 func userOf(ctx context.Context) (uint32, error) {

@@ -35,7 +35,7 @@ func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	if conn, ok := c.(syscall.Conn); ok && err == nil {
 		known.limits = limitsOfPeer(conn)
 	}
-	return context.WithValue(ctx, identityKey{}, known)
+	return context.WithValue(socket.ConnContext(ctx, c), identityKey{}, known)
 }
 
 // identityOf returns who sent the request, as the kernel identified them when they connected.

@@ -53,6 +53,7 @@ func TestHostileUsers(t *testing.T) {
 	t.Run("files", s.files)
 	t.Run("large", s.large)
 	t.Run("untaken", s.untaken)
+	t.Run("unread", s.unread)
 	t.Run("burst", s.burst)
 	if n := silence.number(); n != silent {
 		t.Errorf("the server has ended %d of %d silent connections", n, silent)

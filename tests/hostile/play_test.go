@@ -49,7 +49,7 @@ func play(part string) int {
 	if err == nil {
 		err = map[string]func() error{
 			"silence": playSilence, "slow": playSlow, "burst": playBurst, "one": playOne, "methods": playMethods, "limits": playLimits,
-			"files": playFiles, "thief": playThief, "submit": playSubmit, "untaken": playUntaken,
+			"files": playFiles, "thief": playThief, "submit": playSubmit, "untaken": playUntaken, "unread": playUnread,
 			"lookups": playLookups, "churn": playChurn, "greedy": playGreedy,
 		}[part]()
 	}

@@ -35,9 +35,17 @@ const (
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
 	// maxSocketStreams is the same for a connection with a user's program, which need not read what
-	// the server writes: the server keeps 14 KiB for each call until then. A client assumes 100 until
-	// it knows (RFC 9113, section 6.5.2).
-	maxSocketStreams = 128
+	// the server writes: until then each call takes 7 KiB, of which many begin before the first is
+	// refused. A user may have 2,048 connections. An attached scrun has few calls on each. A client
+	// assumes 100 until it knows (RFC 9113, section 6.5.2), and repeats what was refused.
+	maxSocketStreams = 16
+	// maxSocketHeader bounds the header of a call at a users' socket, which is kept during the call.
+	// That of a client has some hundred bytes. net/http adds up to 4 KiB.
+	maxSocketHeader = 4 << 10
+	// ownAnswerTimeout is how long a user's program may take to take an answer that net/http gives by
+	// itself, as to a header that is too long. It is long for a busy host: a call must have reached
+	// its handler by then.
+	ownAnswerTimeout = 5 * time.Second
 )
 
 // config sets a connection's window for all of its streams together. So a stream that nobody reads,
@@ -114,8 +122,14 @@ func newServer(handler http.Handler, streamBuffer int) *http.Server {
 // job ends some time after its scrun's connection, and must not end because its user has stopped
 // scrun.
 func NewSocketServer(handler http.Handler) *http.Server {
-	server := newServer(handler, socketStreamBuffer)
+	untimed := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // all connections of package net have them
+		handler.ServeHTTP(w, r)
+	})
+	server := newServer(untimed, socketStreamBuffer)
 	server.HTTP2.SendPingTimeout = 0
 	server.HTTP2.MaxConcurrentStreams = maxSocketStreams
+	server.MaxHeaderBytes, server.WriteTimeout = maxSocketHeader, ownAnswerTimeout
+	server.DisableGeneralOptionsHandler = true // it would wait for a body that never comes
 	return server
 }

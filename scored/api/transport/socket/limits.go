@@ -1,9 +1,11 @@
 package socket
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"score/scored/api"
@@ -40,9 +42,11 @@ const (
 	// answerTimeout is how long a caller may take to take such an answer. It is a program of this
 	// host, or a daemon.
 	answerTimeout = 30 * time.Second
-	// refusalTimeout is how long a caller with too many calls may take to take the refusal, which
-	// counts for nothing.
+	// refusalTimeout is how long a caller may take to take the refusal of a call, and maxRefusals
+	// bounds the refusals of a party under way: those of one connection. If there are more, the
+	// connection ends.
 	refusalTimeout = time.Second
+	maxRefusals    = 128
 )
 
 // Bounds are the bounds on the load that one party can cause.
@@ -93,9 +97,10 @@ type limits struct {
 
 // load is the load of one party's calls.
 type load struct {
-	calls int
-	bytes int64
-	reads chan struct{} // has an element for each that is answered
+	calls    int
+	refusals int
+	bytes    int64
+	reads    chan struct{} // has an element for each that is answered
 }
 
 // NewLimits returns a handler that passes calls within the bounds to next, and refuses others.
@@ -143,10 +148,7 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	has, err := l.enter(who, r.ContentLength)
 	if err != nil {
-		if r.ProtoMajor >= 2 { // with HTTP/1 it would hold for the next call, too
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTimeout)) // as below
-		}
-		_ = l.refuse.Write(w, r, err) // the caller may be gone
+		l.refuseCall(w, r, who, err)
 		return
 	}
 	body := &meteredBody{ReadCloser: r.Body, limits: l, who: who}
@@ -220,16 +222,79 @@ func (l *limits) enter(who any, length int64) (*load, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	has := l.loads[who]
-	if has == nil {
-		has = &load{reads: make(chan struct{}, l.Reads)}
-		l.loads[who] = has
-	}
+	has := l.loadOf(who)
 	if has.calls >= l.Calls {
 		return nil, exhausted(l.TooMany, has.calls)
 	}
 	has.calls++
 	return has, nil
+}
+
+// loadOf returns the load of a party; mu is held.
+func (l *limits) loadOf(who any) *load {
+	has := l.loads[who]
+	if has == nil {
+		has = &load{reads: make(chan struct{}, l.Reads)}
+		l.loads[who] = has
+	}
+	return has
+}
+
+// refuseCall answers a call that has not begun. It ends the connection of a caller who takes no
+// refusals.
+func (l *limits) refuseCall(w http.ResponseWriter, r *http.Request, who any, err error) {
+	if !l.enterRefusal(who) {
+		disconnect(r)
+	}
+	defer l.leaveRefusal(who)
+	if r.ProtoMajor >= 2 { // with HTTP/1 it would hold for the next call, too
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTimeout)) // as in ServeHTTP
+	}
+	_ = l.refuse.Write(w, r, err) // the caller may be gone
+	if r.ProtoMajor >= 2 {
+		_ = http.NewResponseController(w).Flush() // as in ServeHTTP
+	}
+}
+
+func (l *limits) enterRefusal(who any) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	has := l.loadOf(who)
+	if has.refusals >= maxRefusals {
+		return false
+	}
+	has.refusals++
+	return true
+}
+
+func (l *limits) leaveRefusal(who any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.loads[who].refusals--
+	l.forget(who)
+}
+
+// forget forgets the load of a party that has none; mu is held.
+func (l *limits) forget(who any) {
+	if has := l.loads[who]; has.calls == 0 && has.refusals == 0 {
+		delete(l.loads, who)
+	}
+}
+
+type connKey struct{}
+
+// ConnContext lets limits end a connection. It is for http.Server.ConnContext.
+func ConnContext(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, conn)
+}
+
+// disconnect ends a call without an answer, and its connection if that is of a socket. Those of
+// daemons have calls of many users. It does not return.
+func disconnect(r *http.Request) {
+	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
+		_ = conn.Close() // it may be closed already
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // take counts received bytes of a request.
@@ -250,9 +315,7 @@ func (l *limits) leave(who any, bytes int64) {
 	has := l.loads[who]
 	has.calls--
 	has.bytes -= bytes
-	if has.calls == 0 {
-		delete(l.loads, who)
-	}
+	l.forget(who)
 }
 
 // meteredBody counts a request while it comes, and ends it if it becomes too large or takes too

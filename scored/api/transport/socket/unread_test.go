@@ -1,0 +1,180 @@
+package socket
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+)
+
+// pings returns the beginning of an HTTP/2 connection with so many pings.
+func pings(n int) []byte {
+	const settings, ping, head = 4, 6, 9
+	out := bytes.NewBufferString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+	frame := func(kind byte, length int) {
+		out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(length)<<8|uint32(kind)), make([]byte, head-4+length)...))
+	}
+	frame(settings, 0)
+	for range n {
+		frame(ping, 8)
+	}
+	return out.Bytes()
+}
+
+// Whoever sends pings on many connections, and reads no answers, loses connections before the
+// daemon has many answers to keep. Connections on which nothing waits do not count.
+func TestAnswersThatNobodyReads(t *testing.T) {
+	// Of so many answers the kernel takes 11,000; net/http ends a connection on which 10,000 wait.
+	const each, conns = 18000, 40
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := Listen("socket", path, Everybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	core, logs := observer.New(zap.WarnLevel)
+	limiter := NewConnLimiter(listener, MaxConnections, zap.New(core))
+	limiter.maxUnread = 1 << 20
+	server := h2.NewSocketServer(http.NotFoundHandler())
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(limiter) }) // ends with Close
+	defer serving.Wait()
+	defer server.Close()
+	flood := pings(each)
+	for range conns {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := conn.Write(flood); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatal("the daemon neither reads nor ends a connection")
+		}
+	}
+	for limit := time.Now().Add(patience); logs.FilterMessageSnippet("do not read the answers").Len() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("no connection was ended; the log has %v", logs.All())
+		}
+	}
+}
+
+// Input that comes while output waits counts until all output has been taken.
+func TestUnreadIsForgotten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := Listen("socket", path, Everybody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	limiter := NewConnLimiter(listener, 2, zap.NewNop())
+	connect := func() (client net.Conn, conn *countedConn) {
+		client, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		accepted, err := limiter.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { accepted.Close() })
+		return client, accepted.(*countedConn)
+	}
+	client, conn := connect()
+	var writing sync.WaitGroup
+	const much = 1 << 20 // more than the kernel keeps
+	writing.Go(func() { _, _ = conn.Write(make([]byte, much)) })
+	for conn.writes.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if limiter.tooMuch(conn, maxUnreadOfUser) {
+		t.Error("the bound itself is too much")
+	}
+	_, other := connect()
+	if !limiter.tooMuch(conn, 1) {
+		t.Error("one byte more is not too much")
+	}
+	if _, err := io.ReadFull(client, make([]byte, much)); err != nil {
+		t.Fatal(err)
+	}
+	writing.Wait()
+	conn.lastWrite.Store(time.Now().Add(-written - time.Second).UnixNano())
+	if limiter.tooMuch(other, 1) {
+		t.Error("what was sent before all was read counts")
+	}
+	conn.Close()
+	other.Close()
+	if len(limiter.open) != 0 {
+		t.Errorf("left: %v", limiter.open)
+	}
+}
+
+// untakenRefusal is an answer that nobody takes.
+type untakenRefusal struct {
+	*httptest.ResponseRecorder
+	begun *sync.WaitGroup
+	end   chan struct{}
+}
+
+func (u *untakenRefusal) Write(p []byte) (int, error) {
+	u.begun.Done()
+	<-u.end
+	return len(p), nil
+}
+
+// Refusals that nobody takes are bounded: who has too many of them loses the connection.
+func TestUntakenRefusals(t *testing.T) {
+	bounds := OfUser(byHeader)
+	bounds.Calls = 0
+	l := newLimits(http.NotFoundHandler(), bounds)
+	refuse := func(w http.ResponseWriter, conn net.Conn) (aborted bool) {
+		r := httptest.NewRequestWithContext(ConnContext(context.Background(), conn), http.MethodPost, scorev1connect.JobServiceSubmitProcedure, nil)
+		r.Header.Set("uid", "7")
+		r.Header.Set("Content-Type", "application/proto")
+		defer func() {
+			err, _ := recover().(error)
+			aborted = errors.Is(err, http.ErrAbortHandler)
+		}()
+		l.ServeHTTP(w, r)
+		return false
+	}
+	var begun, calls sync.WaitGroup
+	end := make(chan struct{})
+	begun.Add(maxRefusals)
+	for range maxRefusals {
+		calls.Go(func() { refuse(&untakenRefusal{httptest.NewRecorder(), &begun, end}, nil) })
+	}
+	begun.Wait()
+	mine, peer := net.Pipe()
+	defer peer.Close()
+	w := httptest.NewRecorder()
+	if !refuse(w, mine) || w.Body.Len() > 0 {
+		t.Errorf("one more is answered: %s", w.Body)
+	}
+	if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the connection: %v", err)
+	}
+	close(end)
+	calls.Wait()
+	if w := httptest.NewRecorder(); refuse(w, nil) || !strings.Contains(w.Body.String(), "calls are under way") {
+		t.Errorf("afterwards: %s", w.Body)
+	}
+	if len(l.loads) != 0 {
+		t.Errorf("left: %v", l.loads)
+	}
+}
