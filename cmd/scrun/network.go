@@ -141,7 +141,8 @@ func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 		return
 	}
 	var kept []string
-	target := fabric.Target{IfAble: n.choice.IfAble, OpenMPI5: n.request.Program.OpenMPI5}
+	program := n.request.Program
+	target := fabric.Target{IfAble: n.choice.IfAble, OpenMPI5: program.OpenMPI5, NoWindows: program.NoWindows}
 	n.env, spec.ChannelsPerTask = spec.GetEnv(), max(spec.GetChannelsPerTask(), 1)
 	spec.Env, kept = fabric.Environ(spec.GetEnv(), n.dir, target, n.settings)
 	messages.note("MPI uses channels, by the libraries in %s: %s", n.dir, n.choice.Why)

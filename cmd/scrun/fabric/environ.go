@@ -56,8 +56,9 @@ func variables(dir string) []string {
 
 // Target is what the variables are for.
 type Target struct {
-	IfAble   bool // the field of the Choice
-	OpenMPI5 bool // the field of the Program
+	IfAble    bool // the field of the Choice
+	OpenMPI5  bool // the field of the Program
+	NoWindows bool // the field of the Program
 }
 
 // layers returns the variables that select Open MPI's layers. chosen: the user has chosen the messaging
@@ -76,8 +77,8 @@ func (t Target) layers(chosen bool) []string {
 }
 
 // layers5 is for Open MPI 5, which has no pt2pt. Its windows need a transport (btl), and it starts
-// transports only if it may consider ob1. Open MPI 4 does not need that of libfabric, which waits for a
-// second at the end of each rank.
+// transports only if it may consider ob1. That of libfabric waits for a second at the end of each rank,
+// so programs without windows and Open MPI 4, which do not need it, do not get it.
 func (t Target) layers5(chosen bool) []string {
 	oneSided := osc + "=^ucx"
 	switch {
@@ -85,9 +86,12 @@ func (t Target) layers5(chosen bool) []string {
 		return []string{oneSided, pml + "=^ucx"}
 	case t.IfAble:
 		return []string{oneSided, btl + "=^uct,openib"}
-	default:
-		return []string{oneSided, pml + "=^ucx", ob1Priority + "=-1", btl + "=self,vader,ofi"}
 	}
+	transports := btl + "=self,vader"
+	if !t.NoWindows {
+		transports += ",ofi"
+	}
+	return []string{oneSided, pml + "=^ucx", ob1Priority + "=-1", transports}
 }
 
 // Settings returns the parameters of Open MPI that the user's file $HOME/.openmpi/mca-params.conf

@@ -15,18 +15,18 @@ const openMPILibrary = "libmpi.so.40"
 // has 30.
 const firstOfOpenMPI5 = 40
 
-// usesOpenMPI5 reports whether a program has the library of Open MPI 5 or later; an interpreter: whether
-// this host has, since it is unknown which programs it starts.
-func usesOpenMPI5(program string, kind Kind, libraryPath string) bool {
-	switch kind {
+// inspectOpenMPI fills in what the layers of Open MPI depend on. For an interpreter they depend on the
+// Open MPI of this host, since it is unknown which programs it starts.
+func (p *Program) inspectOpenMPI(program, libraryPath string) {
+	switch p.Kind {
 	case OpenMPI:
 		libraries, _ := mpidetect.Libraries(program, libraryPath) // if some are missing, the loader will say
 		of := slices.IndexFunc(libraries, func(l mpidetect.Library) bool { return l.Name == openMPILibrary })
-		return of >= 0 && isOpenMPI5(libraries[of].Path)
+		p.OpenMPI5 = of >= 0 && isOpenMPI5(libraries[of].Path)
+		p.NoWindows = p.OpenMPI5 && !mayMakeWindows(program, libraries, libraries[of].Path, libraryPath)
 	case Interpreter:
-		return isOpenMPI5(mpidetect.Find(openMPILibrary, libraryPath))
-	default:
-		return false
+		p.OpenMPI5 = isOpenMPI5(mpidetect.Find(openMPILibrary, libraryPath))
+	case Unknown, MPICH, EmbeddedMPICH, ClosedMPICH, OpenSHMEM, Libfabric, GASNet, Newer, OtherMPI, Static, Launcher:
 	}
 }
 

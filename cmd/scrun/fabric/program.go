@@ -65,6 +65,8 @@ type Program struct {
 	Kind Kind
 	// OpenMPI5: its Open MPI is of version 5 or later, or that of this host, if it is an interpreter.
 	OpenMPI5 bool
+	// NoWindows: it has Open MPI 5, and cannot make windows.
+	NoWindows bool
 }
 
 // interpreters are those of scripts and of languages with MPI bindings, like mpi4py. They are
@@ -106,7 +108,7 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 			continue
 		}
 		p := Program{Name: filepath.Base(found), Kind: kindOf(found, libraryPath)}
-		p.OpenMPI5 = usesOpenMPI5(found, p.Kind, libraryPath)
+		p.inspectOpenMPI(found, libraryPath)
 		if p.Kind == Launcher || p.Kind.usesLibfabric() {
 			return p
 		}

@@ -1,0 +1,60 @@
+package fabric
+
+import (
+	"debug/elf"
+	"score/nodeagent/pmi/mpidetect"
+	"slices"
+	"strings"
+)
+
+// windowCalls begin the names of functions, in C and Fortran, one of which a job calls that makes
+// windows: programs that a program spawns have its settings, and may make some.
+var windowCalls = []string{"mpi_win_", "pmpi_win_", "mpi_comm_spawn", "pmpi_comm_spawn"}
+
+// load begins the names of the functions that load a library: dlopen, dlmopen.
+var load = []string{"dlopen", "dlmopen"}
+
+// mpiLibraries begins the names of Open MPI's libraries, also those for Fortran.
+const mpiLibraries = "libmpi"
+
+// mayMakeWindows reports whether a program of Open MPI, which has these libraries, may make windows:
+// it, or one of its libraries that Open MPI does not bring, calls such a function, or it may load a
+// library that does. Those of the system that load some, like that of OpenMP, know nothing of MPI. It
+// returns true for a file that it cannot read.
+func mayMakeWindows(program string, libraries []mpidetect.Library, openMPI, libraryPath string) bool {
+	if imports(program, slices.Concat(windowCalls, load)) {
+		return true
+	}
+	brought, err := mpidetect.Libraries(openMPI, libraryPath)
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(libraries, func(l mpidetect.Library) bool {
+		switch {
+		case strings.HasPrefix(l.Name, mpiLibraries), slices.ContainsFunc(brought, func(b mpidetect.Library) bool { return b.Name == l.Name }):
+			return false
+		case l.System:
+			return imports(l.Path, windowCalls)
+		default:
+			return imports(l.Path, slices.Concat(windowCalls, load))
+		}
+	})
+}
+
+// imports reports whether a file has a symbol of another one whose name begins with one of these, in
+// letters of either case.
+func imports(path string, prefixes []string) bool {
+	file, err := elf.Open(path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	symbols, err := file.DynamicSymbols()
+	if err != nil {
+		return true
+	}
+	return slices.ContainsFunc(symbols, func(s elf.Symbol) bool {
+		name := strings.ToLower(s.Name)
+		return s.Section == elf.SHN_UNDEF && slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+	})
+}
