@@ -18,9 +18,9 @@ type Host struct {
 	CPUs int    // 0: as many as its nodes have together
 }
 
-// Contended returns the hosts on which other gangs use the CPUs while the job is on, so that
-// forwarding its output takes CPU time from them. In slices without other gangs a job pays for its
-// output itself.
+// Contended returns the hosts on which other users' gangs have CPUs while the job is on, so that
+// forwarding its output takes CPU time from them. In slices without such gangs the job or its user
+// pays for the output.
 func (a *Attachment) Contended(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
 	return consult(ctx, a.leader, func(c *controller, answer func([]Host, error)) {
 		j := c.jobs[job]
@@ -60,12 +60,12 @@ func (c *controller) contended(j *job, hosts []Host, alias func(host string) str
 	return found
 }
 
-// takenBeside counts the CPUs of each host that jobs of a row have, without j's family.
+// takenBeside counts the CPUs of each host that other users' jobs of a row have.
 func (c *controller) takenBeside(j *job, row []gang.JobID, alias func(host string) string) map[string]int {
 	taken := make(map[string]int)
 	for _, id := range row {
 		other := c.jobs[uint64(id)]
-		if other == nil || other.root() == j.root() {
+		if other == nil || other.user.GetUid() == j.user.GetUid() {
 			continue
 		}
 		for _, p := range other.parts {
