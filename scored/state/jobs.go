@@ -158,29 +158,7 @@ func (s *State) end(c *statepb.End, now int64) error {
 	next.Preput, next.Ordered, next.Ending = nil, "", nil
 	s.unpublishAll(&next)
 	put(s, s.jobs, job.ID, &next)
-	s.keepFinished(job.ID)
+	s.keepFinished(&next)
 	s.keepKey(job.ID)
 	return nil
-}
-
-// keepFinished adds a job to the finished ones and forgets the oldest if there are too many.
-func (s *State) keepFinished(id JobID) {
-	before := s.finished
-	s.undo = append(s.undo, func() { s.finished = before })
-	s.finished = append(s.finished, id)
-	s.forgetFinished()
-}
-
-// forgetFinished forgets the oldest finished jobs if there are too many.
-func (s *State) forgetFinished() {
-	over := len(s.finished) - FinishedOf(s.settings)
-	if over <= 0 {
-		return
-	}
-	before := s.finished
-	s.undo = append(s.undo, func() { s.finished = before })
-	for _, id := range s.finished[:over] {
-		put(s, s.jobs, id, nil)
-	}
-	s.finished = before[over:]
 }

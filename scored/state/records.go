@@ -75,6 +75,7 @@ type Job struct {
 	Earlier *scorev1.Usage      // usage of the earlier attempts; nil: none
 	Start   *scorev1.StartTrace // how its start went; set when Done; nil if it never had places
 
+	bytes int      // of its record; 0 until Done
 	names []string // services it has published, oldest first
 	// Answers holds the answers to its last requests about names that are gone, oldest first.
 	Answers []NameAnswer

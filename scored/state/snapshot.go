@@ -170,7 +170,10 @@ func (s *State) restoreJobs(image *statepb.Snapshot) error {
 		if job := s.jobs[id]; job == nil || job.Phase != Done {
 			return fmt.Errorf("%w: finished job %d", ErrUnknownJob, id)
 		}
+		s.remember(s.jobs[id])
 	}
+	clear(s.undo)
+	s.undo = s.undo[:0]
 	return nil
 }
 

@@ -13,8 +13,8 @@ const (
 	// DefaultFinished is how many finished jobs are remembered by default: enough to look up the
 	// jobs of a day, at about 1 KiB each.
 	DefaultFinished = 1000
-	// MaxFinished is the largest value that the settings accept: some 100 MB in memory and in each
-	// snapshot.
+	// MaxFinished is the largest value that the settings accept: maxFinishedBytes in memory and in
+	// each snapshot.
 	MaxFinished = 100_000
 	// MaxUnfinished bounds the jobs that wait or run. Each has an environment of some KiB: together
 	// they stay below a few 100 MB.
@@ -49,6 +49,9 @@ type State struct {
 	finished []JobID // by the time of their ends, at most FinishedOf(settings)
 	protocol uint32  // of the log
 
+	histories     map[uint32]*userHistory // of users with finished jobs
+	finishedBytes int                     // sum of the histories
+
 	tokens       map[string]*Token
 	certificates map[string]*Certificate // by serial number
 
@@ -67,6 +70,8 @@ func New() *State {
 		jobs:     make(map[JobID]*Job),
 		names:    make(map[nameKey]*Name),
 		users:    make(map[uint32]*User),
+
+		histories: make(map[uint32]*userHistory),
 
 		tokens:       make(map[string]*Token),
 		certificates: make(map[string]*Certificate),

@@ -339,6 +339,7 @@ func checkInvariants(t fataler, s *State) {
 	if done != len(s.finished) || done > DefaultFinished {
 		t.Fatalf("%d done, %d in order", done, len(s.finished))
 	}
+	checkHistories(t, s)
 	checkSubmissions(t, s)
 	for _, name := range s.Names() {
 		job := s.Job(name.Job)

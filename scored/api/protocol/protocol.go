@@ -10,7 +10,8 @@
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
 //	   without what they lose (recover, respawn); how jobs are to end or to restart is in the log before their ranks are killed
 //	   (OrderEnd, OrderRequeue), and why they restarted; what spawned jobs have of their parents is not in their entries;
-//	   by which requests names were published, read and taken back; texts of programs that are not UTF-8
+//	   by which requests names were published, read and taken back; texts of programs that are not UTF-8; of finished jobs those of
+//	   the user who has most are forgotten first
 package protocol
 
 import (
@@ -31,6 +32,9 @@ const (
 	First = 1
 	// From History on the log may say how many finished jobs are remembered.
 	History = 2
+	// From HistoryShares on the finished jobs of the user who has most are forgotten first, and all
+	// of them are bounded in bytes.
+	HistoryShares = 2
 	// From Keys on submissions may have keys.
 	Keys = 2
 	// From Survival on jobs may go on without ranks and nodes that they lose.
