@@ -143,7 +143,7 @@ func lineOf(text []byte, key string) string {
 			table = path
 		case unstable.KeyValue:
 			if strings.TrimPrefix(table+"."+path, ".") == key {
-				return fmt.Sprintf(":%d", lineAt(&parser, text, node))
+				return fmt.Sprintf(":%d", lineAt(&parser, node))
 			}
 		default:
 		}
@@ -159,7 +159,7 @@ func joinKey(parts unstable.Iterator) string {
 	return strings.Join(names, ".")
 }
 
-func lineAt(parser *unstable.Parser, text []byte, node *unstable.Node) int {
+func lineAt(parser *unstable.Parser, node *unstable.Node) int {
 	key := node.Key()
 	if !key.Next() {
 		return 1
