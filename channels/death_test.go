@@ -7,6 +7,7 @@ import (
 	"score/channels/abi"
 	"score/channels/procstat"
 	"score/channels/release"
+	"score/tests/await"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,11 +60,7 @@ func TestZombieIsDead(t *testing.T) {
 	}
 	p := processOf(t, cmd.Process.Pid)
 	_ = cmd.Process.Kill()
-	for end := time.Now().Add(patience); !p.Dead(); {
-		if time.Now().After(end) {
-			t.Fatal("not dead though it was killed")
-		}
-	}
+	await.That(t, "the killed process is dead", p.Dead)
 	_ = cmd.Wait()
 }
 
@@ -233,15 +230,7 @@ func TestWriterDiedInLongMessage(t *testing.T) {
 			continue
 		}
 		m := mustPoll(t, in)
-		for end := time.Now().Add(patience); !in.Lost(m); {
-			if time.Now().After(end) {
-				t.Fatal("the tail is still expected")
-			}
-		}
-		for end := time.Now().Add(patience); in.Release(m) != nil; {
-			if time.Now().After(end) {
-				t.Fatal("cannot be given back")
-			}
-		}
+		await.That(t, "the tail is lost", func() bool { return in.Lost(m) })
+		await.That(t, "the message is released", func() bool { return in.Release(m) == nil })
 	}
 }

@@ -69,7 +69,7 @@ func simulate(t *testing.T, seed uint64) {
 			n.learn(now)
 			n.deliver(now, PlanArrived(&plan))
 		}
-		runPlan(t, cluster, &plan, now, now+int64(100*time.Millisecond))
+		runPlan(t, cluster, &plan, now+int64(100*time.Millisecond))
 		now += int64(100 * time.Millisecond)
 	}
 	checkSkew(t, cluster)
@@ -91,7 +91,7 @@ func simPlan(r *rand.Rand, version uint64, origin int64) Plan {
 }
 
 // runPlan runs the nodes to the end, looking into the middle of each slice.
-func runPlan(t *testing.T, cluster []*simNode, plan *Plan, now, end int64) {
+func runPlan(t *testing.T, cluster []*simNode, plan *Plan, end int64) {
 	for _, n := range cluster {
 		n.runTo(plan.Origin)
 	}

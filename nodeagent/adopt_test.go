@@ -9,6 +9,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"score/tests/processes"
 	"strings"
 	"sync/atomic"
@@ -177,11 +178,7 @@ func TestAJobThatEndedWithoutAnAgentIsReported(t *testing.T) {
 // awaitEnd waits until a process is gone.
 func awaitEnd(t testing.TB, pid int) {
 	t.Helper()
-	for limit := time.Now().Add(timeout); unix.Kill(pid, 0) == nil; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("process %d does not end", pid)
-		}
-	}
+	await.That(t, fmt.Sprintf("the end of process %d", pid), func() bool { return unix.Kill(pid, 0) != nil })
 }
 
 func TestAPreparedJobOutlivesItsAgent(t *testing.T) {
@@ -251,11 +248,7 @@ func size(path string) int64 {
 func grows(t testing.TB, path string) {
 	t.Helper()
 	from := size(path)
-	for limit := time.Now().Add(timeout); size(path) == from; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%s does not grow: its writer stands still", path)
-		}
-	}
+	await.That(t, path+" grows: its writer runs", func() bool { return size(path) != from })
 }
 
 // standsStill waits until a file does not grow for some slices.

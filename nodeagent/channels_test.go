@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
+func listening(t *testing.T, listen string) (net.Listener, error) {
 	t.Helper()
 	own, err := pki.FromKey("k", pki.Name{Cluster: "c", Role: pki.Agent, Name: "n"})
 	if err != nil {
@@ -29,12 +29,12 @@ func listening(t *testing.T, listen string) (*Agent, net.Listener, error) {
 			a.closePlane()
 		})
 	}
-	return a, listener, err
+	return listener, err
 }
 
 // The directory has the number of the agent's port, which is all that other nodes know.
 func TestDirectoryHasTheAgentsPort(t *testing.T) {
-	_, listener, err := listening(t, "127.0.0.1:0")
+	listener, err := listening(t, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestTakenDirectoryPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	_, _, err = listening(t, address)
+	_, err = listening(t, address)
 	if !errors.Is(err, unix.EADDRINUSE) || !strings.Contains(err.Error(), "UDP port of its directory") {
 		t.Errorf("error %v", err)
 	}

@@ -1,12 +1,14 @@
 package nodeagent_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/mpidirs"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"testing"
 	"time"
 
@@ -159,10 +161,8 @@ func matching(pattern string) func() []string {
 // awaitRemoved waits until an agent has removed what one before it has left.
 func awaitRemoved(t *testing.T, left func() []string) {
 	t.Helper()
-	for limit := time.Now().Add(timeout); len(left()) > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("left: %v", left())
-		}
+	if err := await.Until(context.Background(), "the files are removed", func() bool { return len(left()) == 0 }); err != nil {
+		t.Fatalf("%v; left: %v", err, left())
 	}
 }
 
@@ -173,16 +173,16 @@ func (n *node) runWith(s *leadertest.Session, order *scorev1.Prepare, file strin
 	job := order.GetJobId()
 	s.Send(planMessage(1, job, time.Second, []uint64{job}))
 	pid = int(launched(n.t, s, job).GetPids()[0])
-	for limit := time.Now().Add(timeout); time.Now().Before(limit); time.Sleep(time.Millisecond) {
+	await.That(n.t, "the rank makes "+file, func() bool {
 		if _, err := os.Stat(file); err == nil {
-			return pid
+			return true
 		}
 		if err := unix.Kill(pid, 0); err != nil {
 			n.t.Fatalf("the rank is gone: %v", err)
 		}
-	}
-	n.t.Fatalf("the rank has not made %s", file)
-	return 0
+		return false
+	})
+	return pid
 }
 
 func killProcess(t *testing.T, pid int) {

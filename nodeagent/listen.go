@@ -60,7 +60,7 @@ func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 		if name := o.Status.GetOrder().GetPmSocket(); strings.HasPrefix(name, abstractPrefix) {
 			a.socket = name
 		}
-		if place := placeIn(o.Status.GetOrder().GetJob()); place.GetAddress() != "" && CheckLoopback("address", place.GetAddress()) == nil {
+		if place := placeIn(o.Status.GetOrder().GetJob()); place.GetAddress() != "" && checkLoopback("address", place.GetAddress()) == nil {
 			former = place.GetAddress()
 		}
 	}

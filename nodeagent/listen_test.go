@@ -11,10 +11,10 @@ import (
 	"runtime"
 	"score/channels/handover"
 	"score/nodeagent"
+	"score/tests/await"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -91,17 +91,15 @@ func TestNobodyTakesTheSocketOfTheRanks(t *testing.T) {
 	n.gone()
 }
 
-func awaitFile(t *testing.T, path string) string {
+func awaitFile(t testing.TB, path string) string {
 	t.Helper()
-	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
-		text, err := os.ReadFile(path)
-		if err == nil {
-			return string(text)
-		}
-		if time.Now().After(limit) {
-			t.Fatal(err)
-		}
-	}
+	var text []byte
+	await.That(t, path+" is there", func() bool {
+		var err error
+		text, err = os.ReadFile(path)
+		return err == nil
+	})
+	return string(text)
 }
 
 // connects checks that the agent listens at a path, for whoever comes.
@@ -169,25 +167,18 @@ func TestAStrangerHasThePortOfTheMetrics(t *testing.T) {
 	free := takePort(t, address)
 	startNode(t, leader, signalsOnly, func(o *nodeagent.Options) { o.MetricsAddress = address })
 	s := leader.Next(t)
-	told := func(text string) bool { return strings.Contains(text, "metrics_listen") }
-	for limit := time.Now().Add(timeout); !slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
-		if time.Now().After(limit) {
-			t.Fatal("no ping tells of the port")
-		}
-	}
+	awaitTrouble(t, s, "metrics_listen")
 	free()
-	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
+	await.That(t, "metrics are served", func() bool {
 		response, err := http.Get("http://" + address + "/metrics")
-		if err == nil {
-			text, _ := io.ReadAll(response.Body)
-			response.Body.Close()
-			if !strings.Contains(string(text), "score") {
-				t.Errorf("metrics: %.200s", text)
-			}
-			return
+		if err != nil {
+			return false
 		}
-		if time.Now().After(limit) {
-			t.Fatal(err)
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil || !strings.Contains(string(text), "score") {
+			t.Errorf("metrics: %.200s, %v", text, err)
 		}
-	}
+		return true
+	})
 }

@@ -220,7 +220,7 @@ func (o Options) check() error {
 	if o.MetricsAddress == "" {
 		return nil
 	}
-	return CheckLoopback("metrics_listen", o.MetricsAddress)
+	return checkLoopback("metrics_listen", o.MetricsAddress)
 }
 
 func checkCPUs(cpus []int) error {
@@ -239,7 +239,7 @@ func checkCPUs(cpus []int) error {
 
 func (o Options) checkListen() error {
 	if o.Credentials == nil {
-		return CheckLoopback("listen", o.Listen)
+		return checkLoopback("listen", o.Listen)
 	}
 	if name := o.Credentials.Name(); name != (pki.Name{Cluster: o.Cluster, Role: pki.Agent, Name: o.Name}) {
 		return fmt.Errorf("its certificate is that of %s, and this is the agent of node %s of cluster %s", name, o.Name, o.Cluster)
@@ -254,9 +254,9 @@ func (o Options) checkListen() error {
 	return o.Credentials.Check()
 }
 
-// CheckLoopback refuses an address that other hosts could reach: without a certificate a daemon
+// checkLoopback refuses an address that other hosts could reach: without a certificate a daemon
 // must not listen there. key is the configuration key for the error.
-func CheckLoopback(key, address string) error {
+func checkLoopback(key, address string) error {
 	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
 		return fmt.Errorf("%s = %w", key, err)
 	}

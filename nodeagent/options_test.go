@@ -67,7 +67,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("options: %+v", o)
 	}
 	for _, address := range []string{"127.0.0.1:1", "127.8.9.1:0", "[::1]:5", "localhost:80"} {
-		if err := CheckLoopback("listen", address); err != nil {
+		if err := checkLoopback("listen", address); err != nil {
 			t.Error(err)
 		}
 	}

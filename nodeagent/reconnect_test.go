@@ -1,11 +1,13 @@
 package nodeagent_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"strings"
 	"testing"
 	"time"
@@ -104,10 +106,8 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 // gone waits until no process of the node's jobs is left.
 func (n *node) gone() {
 	n.t.Helper()
-	for limit := time.Now().Add(timeout); len(processesOf(n.options.RunDir)) > 0; {
-		if time.Now().After(limit) {
-			n.t.Fatalf("processes are left: %v", processesOf(n.options.RunDir))
-		}
-		time.Sleep(time.Millisecond)
+	none := func() bool { return len(processesOf(n.options.RunDir)) == 0 }
+	if err := await.Until(context.Background(), "no process is left", none); err != nil {
+		n.t.Fatalf("%v; left: %v", err, processesOf(n.options.RunDir))
 	}
 }

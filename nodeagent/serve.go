@@ -41,22 +41,7 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 	a.jobs.Adopt(orphans) // before anybody can ask for them
 	a.plane.Serve()
 
-	servers := []*http.Server{a.newServer(a.agentsHandler()), a.newServer(a.metricsHandler())}
-	parts.Go(func() { serveAt(servers[0], a.encryptedListener(listener), cancel) })
-	parts.Go(func() { a.serveMetrics(ctx, servers[1], cancel) })
-	parts.Go(func() { a.pool.Run(ctx) })
-	parts.Go(func() { a.reports(ctx) })
-	parts.Go(func() { a.idle.Run(ctx) })
-	parts.Go(func() { a.watcher.Run(ctx) })
-	if a.options.Credentials != nil {
-		parts.Go(func() { a.renewCertificate(ctx) })
-		a.serveUsers(ctx, &parts)
-	}
-	parts.Go(func() {
-		if err := a.link.Run(ctx); err != nil {
-			cancel(a.explainRemoval(err))
-		}
-	})
+	servers := a.startParts(ctx, cancel, &parts, listener)
 	a.log.Info("agent runs", zap.String("address", a.address), zap.Int("cpus", len(a.cpuIDs)), zap.Strings("notes", a.notes))
 	if a.options.Serving != nil {
 		a.options.Serving()
@@ -82,6 +67,28 @@ func (a *Agent) serve(ctx context.Context, listener net.Listener, orphans []*ste
 		return nil
 	}
 	return reason
+}
+
+// startParts starts the sources of orders and what acts for the node as a whole. parts counts them;
+// they end with ctx and with the returned servers.
+func (a *Agent) startParts(ctx context.Context, cancel context.CancelCauseFunc, parts *sync.WaitGroup, listener net.Listener) []*http.Server {
+	forAgents, forMetrics := a.newServer(a.agentsHandler()), a.newServer(a.metricsHandler())
+	parts.Go(func() { serveAt(forAgents, a.encryptedListener(listener), cancel) })
+	parts.Go(func() { a.serveMetrics(ctx, forMetrics, cancel) })
+	parts.Go(func() { a.pool.Run(ctx) })
+	parts.Go(func() { a.reports(ctx) })
+	parts.Go(func() { a.idle.Run(ctx) })
+	parts.Go(func() { a.watcher.Run(ctx) })
+	if a.options.Credentials != nil {
+		parts.Go(func() { a.renewCertificate(ctx) })
+		a.serveUsers(ctx, parts)
+	}
+	parts.Go(func() {
+		if err := a.link.Run(ctx); err != nil {
+			cancel(a.explainRemoval(err))
+		}
+	})
+	return []*http.Server{forAgents, forMetrics}
 }
 
 // agentsHandler returns the handler for calls of servers and other agents.

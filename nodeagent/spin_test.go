@@ -61,14 +61,7 @@ func spin(args []string) int {
 // awaitSpinning waits until a rank spins, and SIGTERM may come.
 func awaitSpinning(t testing.TB, path string) {
 	t.Helper()
-	for end := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(path); err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal("the rank does not begin to spin")
-		}
-	}
+	awaitFile(t, path)
 }
 
 // readSpans reads what a spinning rank has written.

@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent/leadertest"
+	"score/tests/await"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // unkillable makes a process one that no signal ends, as one that waits for a dead file system: it
@@ -22,24 +23,28 @@ func unkillable(t *testing.T, pid int) (thaw func()) {
 	thaw = func() { write(t, filepath.Join(dir, "freezer.state"), "THAWED") }
 	t.Cleanup(func() {
 		thaw()
-		for limit := time.Now().Add(timeout); os.Remove(dir) != nil; time.Sleep(time.Millisecond) {
-			if time.Now().After(limit) {
-				t.Errorf("%s is left", dir)
-				return
-			}
-		}
+		await.That(t, dir+" is removed", func() bool { return os.Remove(dir) == nil })
 	})
 	write(t, filepath.Join(dir, "cgroup.procs"), strconv.Itoa(pid))
 	write(t, filepath.Join(dir, "freezer.state"), "FROZEN")
-	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
+	await.That(t, "the process is frozen", func() bool {
 		state, err := os.ReadFile(filepath.Join(dir, "freezer.state"))
-		if err != nil || time.Now().After(limit) {
-			t.Fatalf("it is %s: %v", state, err)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if strings.HasPrefix(string(state), "FROZEN") {
-			return thaw
-		}
-	}
+		return strings.HasPrefix(string(state), "FROZEN")
+	})
+	return thaw
+}
+
+// reports reports whether the agent's next ping has a trouble with such a text.
+func reports(t *testing.T, s *leadertest.Session, text string) bool {
+	return slices.ContainsFunc(s.Ping(t).GetTroubles(), func(trouble string) bool { return strings.Contains(trouble, text) })
+}
+
+func awaitTrouble(t *testing.T, s *leadertest.Session, text string) {
+	t.Helper()
+	await.That(t, "a ping reports "+text, func() bool { return reports(t, s, text) })
 }
 
 func write(t *testing.T, path, text string) {
@@ -66,18 +71,9 @@ func TestNewJobsBeginBesideAProcessThatDoesNotEnd(t *testing.T) {
 	if p := prepared(t, s, 2); p.GetExitCode() != 0 {
 		t.Fatalf("the next job: %v", p)
 	}
-	told := func(text string) bool { return strings.Contains(text, "jobs [1]") }
-	for limit := time.Now().Add(timeout); !slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
-		if time.Now().After(limit) {
-			t.Fatal("no ping tells of the process")
-		}
-	}
+	awaitTrouble(t, s, "jobs [1]")
 	thaw()
-	for limit := time.Now().Add(timeout); slices.ContainsFunc(s.Ping(t).GetTroubles(), told); {
-		if time.Now().After(limit) {
-			t.Fatal("pings tell of the process that has ended")
-		}
-	}
+	await.That(t, "the process is reported no more", func() bool { return !reports(t, s, "jobs [1]") })
 	s.Send(killMessage(2))
 	done(t, s, 2)
 	s.Send(forgetMessage(2))

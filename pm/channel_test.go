@@ -7,6 +7,7 @@ import (
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"score/tests/await"
 	"slices"
 	"sync"
 	"testing"
@@ -138,11 +139,7 @@ func TestSleepAndWake(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for end := time.Now().Add(patience); !img.Sleeping(); {
-			if time.Now().After(end) {
-				t.Fatal("never sleeps")
-			}
-		}
+		await.That(t, "the receiver sleeps", img.Sleeping)
 		start := time.Now()
 		if err := ranks[0].SendBytes(1, []byte{byte(i)}); err != nil {
 			t.Fatal(err)
@@ -194,11 +191,7 @@ func TestSpaceWakes(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for end := time.Now().Add(patience); !img.Sleeping(); {
-		if time.Now().After(end) {
-			t.Fatal("never sleeps")
-		}
-	}
+	await.That(t, "the receiver sleeps", img.Sleeping)
 	for range n + 1 {
 		if err := ranks[1].ReleaseReceiveBuffer(take(t, ranks[1])); err != nil {
 			t.Fatal(err)
@@ -289,11 +282,7 @@ func TestGoneWakesSleeper(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	for end := time.Now().Add(patience); !img.Sleeping(); {
-		if time.Now().After(end) {
-			t.Fatal("never sleeps")
-		}
-	}
+	await.That(t, "the receiver sleeps", img.Sleeping)
 	hub.Ended(1)
 	waiter.Wait()
 }

@@ -43,7 +43,7 @@ func exchange(ch *pm.Channel) error {
 		}
 		m, err := ch.Receive()
 		if errors.Is(err, pm.ErrEmpty) {
-			if err := await(ch, other, next); err != nil {
+			if err := awaitSend(ch, other, next); err != nil {
 				return err
 			}
 			continue
@@ -69,8 +69,8 @@ func exchange(ch *pm.Channel) error {
 	return nil
 }
 
-// await waits for space if there is something to send, and else for a message.
-func await(ch *pm.Channel, to int, next []byte) error {
+// awaitSend waits for space if there is something to send, and else for a message.
+func awaitSend(ch *pm.Channel, to int, next []byte) error {
 	if next == nil {
 		return ch.Wait(patient())
 	}

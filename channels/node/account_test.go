@@ -3,6 +3,7 @@ package node
 import (
 	"math"
 	"score/channels/abi"
+	"score/tests/await"
 	"testing"
 )
 
@@ -18,7 +19,7 @@ func TestAccount(t *testing.T) {
 		show(r, abi.Received, 9)
 	}
 	show(zero, abi.Resent, 3)
-	eventually(t, "each was looked at", func() bool { return c.jobs[0].Messages(1).Resent == 3 })
+	await.That(t, "each was looked at", func() bool { return c.jobs[0].Messages(1).Resent == 3 })
 	want := Messages{Contexts: 2, Sent: 10, SentBytes: 1000, Received: 9, Resent: 3}
 	if got := c.jobs[0].Messages(MaxAccounted); got != want {
 		t.Errorf("%+v, want %+v", got, want)

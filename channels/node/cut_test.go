@@ -2,6 +2,7 @@ package node
 
 import (
 	"score/channels/abi"
+	"score/tests/await"
 	"testing"
 	"time"
 )
@@ -20,12 +21,12 @@ func (r *rank) slumber(how uint32) (wake func()) {
 	wake = func() {
 		if !isClosed(stop) {
 			close(stop)
-			eventually(r.t, "the rank wakes", func() bool { r.img.Wake(); return isClosed(ended) })
+			await.That(r.t, "the rank wakes", func() bool { r.img.Wake(); return isClosed(ended) })
 			r.img.EndWait()
 		}
 	}
 	r.t.Cleanup(wake)
-	eventually(r.t, "the rank sleeps", r.img.Sleeping)
+	await.That(r.t, "the rank sleeps", r.img.Sleeping)
 	return wake
 }
 
@@ -66,7 +67,7 @@ func TestConsistentCut(t *testing.T) {
 	s[0].back(t)
 	s[1].back(t)
 	one.receive(true)
-	eventually(t, "nothing is on its way", func() bool { return cutOf(s[0].job).Pending+cutOf(s[1].job).Pending == 0 })
+	await.That(t, "nothing is on its way", func() bool { return cutOf(s[0].job).Pending+cutOf(s[1].job).Pending == 0 })
 
 	before := cutOf(s[1].job)
 	wake := one.slumber(abi.WaitMessage)

@@ -7,6 +7,7 @@ import (
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
+	"score/tests/await"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,7 @@ import (
 // gone polls until the rank gets a death.
 func (r *rank) gone() (dead uint32) {
 	r.t.Helper()
-	eventually(r.t, "a death becomes known", func() (ok bool) {
+	await.That(r.t, "a death becomes known", func() (ok bool) {
 		r.poll()
 		dead, ok = r.driver.Gone()
 		return ok
@@ -182,7 +183,7 @@ func TestPeers(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "x")
 	one.receive(true)
-	eventually(t, "it is acknowledged", zero.settled)
+	await.That(t, "it is acknowledged", zero.settled)
 	peers, err := c.jobs[0].Peers(1, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +207,7 @@ func TestPeersOfABusyRank(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "x")
 	one.receive(true)
-	eventually(t, "the lock", zero.driver.Enter)
+	await.That(t, "the lock", zero.driver.Enter)
 	if _, err := c.jobs[0].Peers(1, 0); !errors.Is(err, channels.ErrHolder) {
 		t.Errorf("held for good: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"score/channels/abi"
 	"score/channels/handover"
 	"score/channels/link"
+	"score/tests/await"
 	"slices"
 	"testing"
 	"time"
@@ -184,7 +185,7 @@ func TestFlood(t *testing.T) {
 	}()
 	for range 200 {
 		zero.send(1, "x")
-		eventually(t, "it is acknowledged", zero.settled)
+		await.That(t, "it is acknowledged", zero.settled)
 		one.receive(false)
 	}
 	ask(t, c.nodes[1]).where(link.Head{Job: testKey, Channel: 3, From: 0, To: 1})

@@ -6,6 +6,7 @@ import (
 	"score/channels/abi"
 	"score/channels/drive"
 	"score/channels/link"
+	"score/tests/await"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestEarlyMessages(t *testing.T) {
 	for i := range 100 {
 		zero.send(1, fmt.Sprint(i))
 	}
-	eventually(t, "all is acknowledged", zero.settled)
+	await.That(t, "all is acknowledged", zero.settled)
 	one := c.join(t, c.jobs, 1, 3)
 	for i := range 100 {
 		if got := one.receive(true); got != fmt.Sprint(i) {
@@ -35,10 +36,10 @@ func TestComputing(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello") // and from now on it computes
 	zero.receive(true)
-	eventually(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
+	await.That(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	for i := range 50 {
 		zero.send(1, fmt.Sprint(i))
-		eventually(t, "it is acknowledged", zero.settled)
+		await.That(t, "it is acknowledged", zero.settled)
 	}
 	for i := range 50 {
 		if got := one.receive(false); got != fmt.Sprint(i) {
@@ -57,14 +58,14 @@ func TestTurns(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	for i := range 3 {
 		taken := uint64(0)
-		eventually(t, "watched while it drives", func() bool {
+		await.That(t, "watched while it drives", func() bool {
 			one.poll()
 			zero.send(1, "x") // an armed context is looked at when something comes
 			one.receive(true)
 			taken = one.img.Counter(abi.LockTaken) // before the look: the agent may drive right after it
 			return mode(c.jobs[1]) == ModeWatched
 		})
-		eventually(t, fmt.Sprintf("driven by the agent when it does not, turn %d", i), func() bool {
+		await.That(t, fmt.Sprintf("driven by the agent when it does not, turn %d", i), func() bool {
 			return mode(c.jobs[1]) == ModeArmed && one.img.Counter(abi.LockTaken) > taken
 		})
 	}
@@ -78,7 +79,7 @@ func TestIdle(t *testing.T) {
 	zero.send(1, "x")
 	one.receive(true)
 	far := func() int64 { return channels.Nanos() + int64(time.Hour) }
-	eventually(t, "both are driven by their agents, and nothing is due", func() bool {
+	await.That(t, "both are driven by their agents, and nothing is due", func() bool {
 		return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed && zero.img.Due() > far() && one.img.Due() > far()
 	})
 	l := c.nodes[0].loop
@@ -90,7 +91,7 @@ func TestIdle(t *testing.T) {
 		}
 	})
 	zero.img.SetAway(true)
-	eventually(t, "nobody wakes the loop", func() (still bool) {
+	await.That(t, "nobody wakes the loop", func() (still bool) {
 		l.do(func() { still = l.armTimer() < 0 && l.armedFor > far() })
 		return still
 	})
@@ -104,12 +105,12 @@ func TestLateLoss(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello")
 	zero.receive(true)
-	eventually(t, "the agents drive", func() bool { return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed })
+	await.That(t, "the agents drive", func() bool { return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed })
 	lossy, err := drive.New(zero.img, &deaf{Port: zero.driver.Port()}, c.where[0], abi.RoleProcess)
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the lock", lossy.Enter)
+	await.That(t, "the lock", lossy.Enter)
 	if err := lossy.Send(1, []byte("lost"), true, channels.Nanos()); err != nil {
 		t.Fatal(err)
 	}
@@ -137,9 +138,9 @@ func TestAsleep(t *testing.T) {
 		defer close(done)
 		one.img.Sleep(time.Millisecond, func() bool { <-stop; return true })
 	}()
-	eventually(t, "it sleeps", one.img.Sleeping)
+	await.That(t, "it sleeps", one.img.Sleeping)
 	zero.send(1, "x")
-	eventually(t, "it is acknowledged", zero.settled)
+	await.That(t, "it is acknowledged", zero.settled)
 	close(stop)
 	<-done
 	if got := one.receive(true); got != "x" {
@@ -155,18 +156,18 @@ func TestHeldLock(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	sender, computing := c.join(t, other, 0, 1), c.join(t, other, 1, 1)
 	computing.poll()
-	eventually(t, "the lock", one.driver.Enter)
+	await.That(t, "the lock", one.driver.Enter)
 	zero.send(1, "x")
-	eventually(t, "the agent tried", func() bool { return one.img.Counter(abi.LockTimeouts) > 2 })
+	await.That(t, "the agent tried", func() bool { return one.img.Counter(abi.LockTimeouts) > 2 })
 	for range 10 {
 		sender.send(1, "y")
-		eventually(t, "others are driven", sender.settled)
+		await.That(t, "others are driven", sender.settled)
 	}
 	one.driver.Leave()
 	if got := one.receive(true); got != "x" {
 		t.Errorf("%q", got)
 	}
-	eventually(t, "it is acknowledged", zero.settled)
+	await.That(t, "it is acknowledged", zero.settled)
 }
 
 // TestHostileImage: whatever a process writes into its image, the node goes on, and so do others.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"score/channels/abi"
 	"score/channels/dump"
+	"score/tests/await"
 	"testing"
 	"time"
 )
@@ -57,7 +58,7 @@ func TestDumpOfWhatMoves(t *testing.T) {
 		}
 	}()
 	defer func() { close(stop); <-stopped }()
-	eventually(t, "a copy in which only the first moves", func() bool {
+	await.That(t, "a copy in which only the first moves", func() bool {
 		all, err := c.jobs[0].Dump(t.Context(), everyone, maxTestDump, time.Millisecond)
 		if err != nil || len(all) != 2 {
 			t.Fatalf("%+v, %v", all, err)
@@ -67,7 +68,7 @@ func TestDumpOfWhatMoves(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
 	cancel(gone)
-	eventually(t, "a try in which it moves", func() bool {
+	await.That(t, "a try in which it moves", func() bool {
 		_, err := c.jobs[0].Dump(ctx, everyone, maxTestDump, patience)
 		return errors.Is(err, gone)
 	})

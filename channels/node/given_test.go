@@ -5,6 +5,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/channels/rankmap"
+	"score/tests/await"
 	"testing"
 	"time"
 )
@@ -76,7 +77,7 @@ func lingering(t *testing.T, channels int) (c *cluster, removed chan error) {
 	removed = make(chan error, 1)
 	go func() { removed <- c.jobs[0].RemoveAfter(over, patience) }()
 	l := c.nodes[0].loop
-	eventually(t, "lingers", func() (so bool) {
+	await.That(t, "lingers", func() (so bool) {
 		l.do(func() { so = len(l.rest) == 1 })
 		return so
 	})
@@ -106,7 +107,7 @@ func TestRoomForReturningGang(t *testing.T) {
 	c, removed := lingering(t, 1)
 	j := c.addTo(t, testKey+1, 0)
 	j.Order(StepSave, 1, 0)
-	eventually(t, "the job is away", func() (so bool) {
+	await.That(t, "the job is away", func() (so bool) {
 		c.nodes[0].loop.do(func() { so = !j.order.queued.Load() })
 		return so
 	})
@@ -114,7 +115,7 @@ func TestRoomForReturningGang(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := c.nodes[0].loop
-	eventually(t, "its context is away", func() (so bool) {
+	await.That(t, "its context is away", func() (so bool) {
 		l.do(func() { so = len(l.byEvent) == 2 && l.resident() == 1 })
 		return so
 	})

@@ -5,6 +5,7 @@ import (
 	"score/channels"
 	"score/channels/link"
 	"score/channels/link/tipc"
+	"score/tests/await"
 	"strings"
 	"sync"
 	"testing"
@@ -89,7 +90,7 @@ func TestNamesBoundByOthers(t *testing.T) {
 			p.Flush()
 		}
 	}
-	eventually(t, "both nodes tell of the squatter", func() bool { return len(s.all()) == 2 })
+	await.That(t, "both nodes tell of the squatter", func() bool { return len(s.all()) == 2 })
 	for _, err := range s.all() {
 		if !errors.Is(err, ErrSquatter) {
 			t.Error(err)
@@ -113,7 +114,7 @@ func TestNameIsLeft(t *testing.T) {
 	squat(t, link.NameAddress(names.Kind, names.Last()+1)).Close()
 	squat(t, link.NameAddress(names.Kind+1, names.Base)).Close()
 	squat(t, names.Directory(0))
-	eventually(t, "node 0 hears of names", func() bool { return len(s.all()) == 1 })
+	await.That(t, "node 0 hears of names", func() bool { return len(s.all()) == 1 })
 	if err := c.nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestNameWithdrawnAndBound(t *testing.T) {
 		if got := one.receive(true); got != "hello" {
 			t.Fatalf("%q", got)
 		}
-		eventually(t, "it is acknowledged", zero.settled)
+		await.That(t, "it is acknowledged", zero.settled)
 	}
 	if zero.driver.Cause(1) != nil {
 		t.Error(zero.driver.Cause(1))
@@ -155,10 +156,10 @@ func TestDeathByName(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "hello")
 	one.receive(true)
-	eventually(t, "it is acknowledged", zero.settled)
+	await.That(t, "it is acknowledged", zero.settled)
 	c.nodes[1].loop.do(func() { c.nodes[1].loop.directory.port = mute{c.nodes[1].loop.directory.port} })
 	c.jobs[1].Ended(1)
-	eventually(t, "the death is known", func() bool {
+	await.That(t, "the death is known", func() bool {
 		zero.poll()
 		return errors.Is(zero.driver.Cause(1), channels.ErrGone)
 	})

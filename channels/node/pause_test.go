@@ -3,6 +3,7 @@ package node
 import (
 	"score/channels"
 	"score/channels/abi"
+	"score/tests/await"
 	"testing"
 	"time"
 )
@@ -14,10 +15,10 @@ func TestPause(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello") // and from now on it computes
 	zero.receive(true)
-	eventually(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
+	await.That(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	for range 20 {
 		c.jobs[1].Pause()
-		eventually(t, "the agent leaves it alone", func() bool { return mode(c.jobs[1]) == ModePaused })
+		await.That(t, "the agent leaves it alone", func() bool { return mode(c.jobs[1]) == ModePaused })
 		zero.send(1, "x")
 		taken := one.img.Counter(abi.LockTaken)
 		for start := time.Now(); time.Since(start) < 5*time.Millisecond; {
@@ -30,7 +31,7 @@ func TestPause(t *testing.T) {
 			t.Fatal("somebody answered")
 		}
 		c.jobs[1].Resume()
-		eventually(t, "it is acknowledged", zero.settled)
+		await.That(t, "it is acknowledged", zero.settled)
 	}
 	for range 20 {
 		if got := one.receive(false); got != "x" {
@@ -49,7 +50,7 @@ func TestPauseOfPolling(t *testing.T) {
 	zero.receive(true)
 	context, l := c.jobs[0].list()[0], c.nodes[0].loop
 	for _, looks := range []int{calmChecks, calmChecks, steadyChecks, steadyChecks} {
-		eventually(t, "it is known to poll", func() (known bool) {
+		await.That(t, "it is known to poll", func() (known bool) {
 			l.do(func() {
 				for range looks {
 					zero.poll()
@@ -60,11 +61,11 @@ func TestPauseOfPolling(t *testing.T) {
 			return known
 		})
 		c.jobs[0].Pause()
-		eventually(t, "it is left alone", func() bool { return mode(c.jobs[0]) == ModePaused })
+		await.That(t, "it is left alone", func() bool { return mode(c.jobs[0]) == ModePaused })
 		c.jobs[0].Resume()
-		eventually(t, "it is watched again", func() bool { zero.poll(); return mode(c.jobs[0]) == ModeWatched })
+		await.That(t, "it is watched again", func() bool { zero.poll(); return mode(c.jobs[0]) == ModeWatched })
 	}
-	eventually(t, "the agent drives", func() bool { return mode(c.jobs[0]) == ModeArmed }) // zero computes now
+	await.That(t, "the agent drives", func() bool { return mode(c.jobs[0]) == ModeArmed }) // zero computes now
 }
 
 // TestPausedEnd: what a rank has sent that is paused, and that its job is removed, still arrives.
@@ -73,9 +74,9 @@ func TestPausedEnd(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello")
 	zero.receive(true)
-	eventually(t, "the agents drive", func() bool { return mode(c.jobs[1]) == ModeArmed })
+	await.That(t, "the agents drive", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	c.jobs[0].Pause()
-	eventually(t, "the agent leaves it alone", func() bool {
+	await.That(t, "the agent leaves it alone", func() bool {
 		one.send(0, "y")
 		return mode(c.jobs[0]) == ModePaused
 	})

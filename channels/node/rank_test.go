@@ -14,6 +14,7 @@ import (
 	"score/channels/link/ports"
 	"score/channels/link/tipc"
 	"score/channels/rankmap"
+	"score/tests/await"
 	"testing"
 	"time"
 )
@@ -24,17 +25,6 @@ const patience = time.Minute
 const testKey = 4711
 
 var loopback = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 0)
-
-// eventually waits until something is so.
-func eventually(t testing.TB, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !so(); {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(200 * time.Microsecond)
-	}
-}
 
 // cluster is a job with one rank on each node.
 type cluster struct {
@@ -128,8 +118,8 @@ func checkLeaks(t testing.TB) {
 	}
 	files, routines := descriptors(t), runtime.NumGoroutine()
 	t.Cleanup(func() {
-		eventually(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return descriptors(t) <= files })
-		eventually(t, fmt.Sprintf("goroutines as before, %d", routines), func() bool { return runtime.NumGoroutine() <= routines })
+		await.That(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return descriptors(t) <= files })
+		await.That(t, fmt.Sprintf("goroutines as before, %d", routines), func() bool { return runtime.NumGoroutine() <= routines })
 	})
 }
 
@@ -208,7 +198,7 @@ func (r *rank) poll() {
 
 func (r *rank) send(to uint32, text string) {
 	r.t.Helper()
-	eventually(r.t, "space to send", func() bool {
+	await.That(r.t, "space to send", func() bool {
 		if !r.driver.Enter() {
 			return false
 		}
@@ -241,7 +231,7 @@ func (r *rank) try(to uint32, text string) bool {
 func (r *rank) receive(driving bool) string {
 	r.t.Helper()
 	var text string
-	eventually(r.t, "a message", func() bool {
+	await.That(r.t, "a message", func() bool {
 		if driving {
 			r.poll()
 		}

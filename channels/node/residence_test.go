@@ -6,6 +6,7 @@ import (
 	"score/channels/abi"
 	"score/channels/residence"
 	"score/flowctl"
+	"score/tests/await"
 	"testing"
 	"time"
 )
@@ -31,9 +32,9 @@ func TestOpenedWhileAway(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	zero, one := c.join(t, jobsOf(s), 0, 1), c.join(t, jobsOf(s), 1, 1)
-	eventually(t, "it is away", s[1].away)
+	await.That(t, "it is away", s[1].away)
 	zero.send(1, "early")
-	eventually(t, "it is refused", func() bool {
+	await.That(t, "it is refused", func() bool {
 		zero.poll()
 		peers, err := s[0].job.Peers(1, 0)
 		return err == nil && len(peers) == 1 && peers[0].Sender.Hold == flowctl.HeldAway
@@ -45,7 +46,7 @@ func TestOpenedWhileAway(t *testing.T) {
 	if got := one.receive(true); got != "early" {
 		t.Fatal(got)
 	}
-	eventually(t, "it is acknowledged", zero.settled)
+	await.That(t, "it is acknowledged", zero.settled)
 }
 
 // TestConnected: the first context of a job is reported, once.
@@ -73,7 +74,7 @@ func TestAwayIsQuiet(t *testing.T) {
 	s[0].leave(t)
 	far := func() int64 { return channels.Nanos() + int64(time.Hour) }
 	for _, n := range c.nodes {
-		eventually(t, "nothing is due", func() (still bool) {
+		await.That(t, "nothing is due", func() (still bool) {
 			n.loop.do(func() { still = n.loop.armTimer() < 0 && n.loop.armedFor > far() })
 			return still
 		})
@@ -84,7 +85,7 @@ func TestAwayIsQuiet(t *testing.T) {
 func TestHolder(t *testing.T) {
 	c, s := pair(t)
 	zero, one := c.join(t, jobsOf(s), 0, 1), c.join(t, jobsOf(s), 1, 1)
-	eventually(t, "the lock", one.driver.Enter)
+	await.That(t, "the lock", one.driver.Enter)
 	if o := s[1].step(t, StepRevoke, time.Millisecond); o.Held != 1 || o.Contexts != 1 {
 		t.Errorf("revoke: %+v", o)
 	}
@@ -93,13 +94,13 @@ func TestHolder(t *testing.T) {
 		t.Errorf("save: %+v", o)
 	}
 	one.driver.Leave()
-	eventually(t, "it is away", s[1].away)
+	await.That(t, "it is away", s[1].away)
 	s[1].back(t)
 	zero.send(1, "x")
 	one.receive(true)
 
 	// And one that comes back with the lock in hand.
-	eventually(t, "the lock", one.driver.Enter)
+	await.That(t, "the lock", one.driver.Enter)
 	s[1].leave(t)
 	s[1].back(t)
 	one.driver.Leave()
@@ -192,7 +193,7 @@ func TestDiedWhileAway(t *testing.T) {
 	if got := one.receive(true); got != "last" {
 		t.Fatal(got)
 	}
-	eventually(t, "the death is known", func() bool {
+	await.That(t, "the death is known", func() bool {
 		one.poll()
 		_, gone := one.driver.Gone()
 		return gone
@@ -207,7 +208,7 @@ func TestLastMessage(t *testing.T) {
 	one.receive(true)
 	s[1].leave(t)
 	zero.send(1, "last")
-	eventually(t, "closed", func() bool {
+	await.That(t, "closed", func() bool {
 		if !zero.driver.Enter() {
 			return false
 		}
@@ -262,7 +263,7 @@ func TestHeldAgainAndAgain(t *testing.T) {
 	var stubborn []*rank
 	for channel := range uint32(MaxChannels) {
 		r := c.join(t, jobsOf(s), 0, channel)
-		eventually(t, "the lock", r.driver.Enter)
+		await.That(t, "the lock", r.driver.Enter)
 		stubborn = append(stubborn, r)
 	}
 	shortest := firstLimit
@@ -287,7 +288,7 @@ func TestHeldAgainAndAgain(t *testing.T) {
 		t.Errorf("all locks are free: %+v", o)
 	}
 	s[0].back(t)
-	eventually(t, "the lock again", stubborn[1].driver.Enter)
+	await.That(t, "the lock again", stubborn[1].driver.Enter)
 	defer stubborn[1].driver.Leave()
 	if o := s[0].step(t, StepRevoke, firstLimit); o.Took < firstLimit/2 {
 		t.Errorf("all was forgiven: %+v", o)

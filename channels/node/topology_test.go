@@ -4,6 +4,7 @@ import (
 	"errors"
 	"score/channels/link"
 	"score/channels/link/tipc"
+	"score/tests/await"
 	"slices"
 	"testing"
 	"time"
@@ -50,7 +51,7 @@ func TestTopologyIsMadeAgain(t *testing.T) {
 	}
 	n.loop.do(func() { n.loop.topology.watch = tipc.Watch })
 	expectLeft(t, left, 2)
-	eventually(t, "nothing is amiss", func() bool { return n.NameTroubles().Lost == nil })
+	await.That(t, "nothing is amiss", func() bool { return n.NameTroubles().Lost == nil })
 	exchange(t, zero, one, "after")
 	n.loop.do(func() {
 		if f := n.loop.topology.failures; f != 0 || n.loop.topology.settling {
@@ -86,7 +87,7 @@ func exchange(t *testing.T, a, b *rank, text string) {
 		if got := pair[1].receive(true); got != text {
 			t.Fatalf("%q, want %q", got, text)
 		}
-		eventually(t, "it is acknowledged", pair[0].settled)
+		await.That(t, "it is acknowledged", pair[0].settled)
 	}
 }
 
@@ -114,11 +115,11 @@ func TestTwoClusters(t *testing.T) {
 		}
 	}
 	for _, n := range slices.Concat(a.nodes, b.nodes) {
-		eventually(t, "the other cluster is told of", func() bool { return errors.Is(n.NameTroubles().Other, ErrOtherCluster) })
+		await.That(t, "the other cluster is told of", func() bool { return errors.Is(n.NameTroubles().Other, ErrOtherCluster) })
 		t.Log(n.NameTroubles().Other)
 	}
 	for _, s := range []*said{&s, &other} {
-		eventually(t, "both nodes tell of names that are another's, too", func() bool {
+		await.That(t, "both nodes tell of names that are another's, too", func() bool {
 			squatters := 0
 			for _, err := range s.all() {
 				if errors.Is(err, ErrSquatter) {
@@ -134,7 +135,7 @@ func TestTwoClusters(t *testing.T) {
 		}
 	}
 	for _, n := range a.nodes {
-		eventually(t, "it is alone", func() bool { return n.NameTroubles().Other == nil })
+		await.That(t, "it is alone", func() bool { return n.NameTroubles().Other == nil })
 	}
 	exchange(t, ranks[0], ranks[1], "alone")
 }
@@ -174,7 +175,7 @@ func TestUnseen(t *testing.T) {
 	if _, err := c.nodes[1].Add(JobConfig{Key: testKey, Places: mapOf(t, 1, directories)}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is seen", func() bool { return len(c.nodes[0].NameTroubles().Unseen) == 0 })
+	await.That(t, "it is seen", func() bool { return len(c.nodes[0].NameTroubles().Unseen) == 0 })
 	if len(unseen) != 0 {
 		t.Error("it is told of twice")
 	}

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/await"
 	"score/tests/journal"
 	"score/tests/terminal"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,9 +26,6 @@ type person struct {
 	at      int // what of the screen was awaited
 	usual   unix.Termios
 }
-
-// screenPatience is how long something may take to come to the screen on a busy machine.
-const screenPatience = time.Minute
 
 // sit starts an scrun at a terminal of 31 rows and 97 columns.
 func sit(t *testing.T, arguments ...string) *person {
@@ -85,10 +83,8 @@ func (p *person) types(text string) {
 // until waits for something to be.
 func (p *person) until(what string, is func() bool) {
 	p.t.Helper()
-	for deadline := time.Now().Add(screenPatience); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("never: %s; the screen: %q", what, p.screen.String())
-		}
+	if err := await.Until(context.Background(), what, is); err != nil {
+		p.t.Fatalf("%v; the screen: %q", err, p.screen.String())
 	}
 }
 

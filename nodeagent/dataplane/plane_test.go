@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"strings"
 	"testing"
 	"time"
@@ -103,7 +104,7 @@ func TestRanksAreServedAndTheirDescendants(t *testing.T) {
 	j := add(t, p, orderOf(7, os.Getuid(), 0, 1, 2))
 	ranks := []*child{start(t, "rank", p.Socket()), start(t, "shell", "rank", p.Socket()), start(t, "shell", "shell", "rank", p.Socket())}
 	// The first at least connects before its steward has told who it is.
-	j.awaitWaiting()
+	await.That(t, "a connection waits for its rank", j.isWaitedFor)
 	j.Launched([]int32{ranks[0].pid(), ranks[1].pid(), ranks[2].pid()})
 	for i, c := range ranks {
 		if code, out := c.wait(); code != codeServed || out != string(rune('0'+i)) {
@@ -130,17 +131,11 @@ func TestRanksAreServedAndTheirDescendants(t *testing.T) {
 	}
 }
 
-// awaitWaiting returns when a connection waits for Launched.
-func (j *Job) awaitWaiting() {
-	for {
-		j.mu.Lock()
-		waiting := j.waiting
-		j.mu.Unlock()
-		if waiting > 0 {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
+// isWaitedFor reports whether a connection waits for Launched.
+func (j *Job) isWaitedFor() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.waiting > 0
 }
 
 func TestStrangersAreRefused(t *testing.T) {
@@ -162,7 +157,7 @@ func TestStrangersAreRefused(t *testing.T) {
 			j.Launched([]int32{pid})
 		}, os.Getpid()},
 		{"of a job that ends before it is launched", orderOf(1, os.Getuid(), 0), func(j *Job, _ int32) {
-			j.awaitWaiting()
+			await.That(t, "a connection waits for its rank", j.isWaitedFor)
 			j.Leave(0)
 		}, os.Getpid()},
 	}
@@ -200,7 +195,7 @@ func TestRespawned(t *testing.T) {
 	j.Ended(0)
 	for range 2 { // the same channel, of which the first process has died
 		next := start(t, "rank", p.Socket())
-		j.awaitWaiting()
+		await.That(t, "a connection waits for its rank", j.isWaitedFor)
 		j.Respawned(0, next.pid())
 		if code, out := next.wait(); code != codeFailed {
 			t.Errorf("exit code %d, %q", code, out)

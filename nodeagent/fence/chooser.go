@@ -46,11 +46,11 @@ func New(nodes, self int, by Algorithm) (*Chooser, error) {
 	default:
 		return nil, fmt.Errorf("%w: %v", ErrAlgorithm, by)
 	}
-	ring, err := NewRing(nodes, self)
+	ring, err := newRing(nodes, self)
 	if err != nil {
 		return nil, err
 	}
-	bruck, err := NewBruck(nodes, self)
+	bruck, err := newBruck(nodes, self)
 	if err != nil {
 		return nil, err
 	}

@@ -18,8 +18,8 @@ type envelope struct {
 type maker func(nodes, self int) (Collective, error)
 
 func makeTree(nodes, self int) (Collective, error)  { return NewTree(nodes, self) }
-func makeRing(nodes, self int) (Collective, error)  { return NewRing(nodes, self) }
-func makeBruck(nodes, self int) (Collective, error) { return NewBruck(nodes, self) }
+func makeRing(nodes, self int) (Collective, error)  { return newRing(nodes, self) }
+func makeBruck(nodes, self int) (Collective, error) { return newBruck(nodes, self) }
 
 // makeChooser makes one to which some of the tests' pieces are large.
 func makeChooser(by Algorithm) maker {

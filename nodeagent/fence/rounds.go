@@ -38,14 +38,14 @@ type run struct {
 
 var _ Collective = (*Rounds)(nil)
 
-// NewRing returns node self's ring for a job of this many nodes. The error wraps ErrShape.
-func NewRing(nodes, self int) (*Rounds, error) {
+// newRing returns node self's ring for a job of this many nodes. The error wraps ErrShape.
+func newRing(nodes, self int) (*Rounds, error) {
 	return newRounds(nodes, self, RingAlgorithm, ring(nodes))
 }
 
-// NewBruck returns node self's end of Bruck's algorithm for a job of this many nodes. The error
+// newBruck returns node self's end of Bruck's algorithm for a job of this many nodes. The error
 // wraps ErrShape.
-func NewBruck(nodes, self int) (*Rounds, error) {
+func newBruck(nodes, self int) (*Rounds, error) {
 	return newRounds(nodes, self, BruckAlgorithm, bruck(nodes))
 }
 

@@ -133,7 +133,7 @@ func TestRoundsProtocolErrors(t *testing.T) {
 		"an unknown kind":   {1, Message{Op: Op{Kind: kinds, Seq: 1}, Via: BruckAlgorithm, Step: 0, Data: one}},
 		"another algorithm": {1, Message{Op: Op{Seq: 1}, Via: RingAlgorithm, Step: 0, Data: one}},
 	} {
-		b, err := NewBruck(5, 0)
+		b, err := newBruck(5, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func TestRoundsProtocolErrors(t *testing.T) {
 // What a node adds out of turn ends it, too.
 func TestRoundsOutOfTurn(t *testing.T) {
 	for _, seqs := range [][]uint64{{0}, {1, 1}, {2, 1}, {1, 2}} {
-		b, err := NewBruck(3, 0)
+		b, err := newBruck(3, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +164,7 @@ func TestRoundsOutOfTurn(t *testing.T) {
 // The bound is on what pieces add up to, those that came early as well.
 func TestRoundsTooLarge(t *testing.T) {
 	huge := make([]byte, MaxBytes/2+1)
-	b, err := NewBruck(8, 0)
+	b, err := newBruck(8, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestRoundsTooLarge(t *testing.T) {
 	if len(effects) != 1 || !errors.Is(effects[0].Err, ErrTooLarge) {
 		t.Errorf("a large sum: %+v", effects)
 	}
-	if b, err = NewBruck(8, 0); err != nil {
+	if b, err = newBruck(8, 0); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 4 {

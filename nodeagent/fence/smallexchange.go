@@ -37,7 +37,7 @@ func NewSmallExchange(nodes, self int, by Algorithm) (*SmallExchange, error) {
 	var way Collective
 	var err error
 	if nodes <= FewNodes {
-		way, err = NewBruck(nodes, self)
+		way, err = newBruck(nodes, self)
 	} else {
 		way, err = NewTree(nodes, self)
 	}

@@ -2,7 +2,9 @@ package realtime
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
+	"score/tests/await"
 	"strings"
 	"sync"
 	"testing"
@@ -24,11 +26,7 @@ func policyOf(t *testing.T, tid int) uint32 {
 // awaitPolicy waits until a thread has it.
 func awaitPolicy(t *testing.T, tid int, policy uint32) {
 	t.Helper()
-	for end := time.Now().Add(timeout); policyOf(t, tid) != policy; time.Sleep(guardPeriod / 10) {
-		if time.Now().After(end) {
-			t.Fatalf("thread %d has policy %d, want %d", tid, policyOf(t, tid), policy)
-		}
-	}
+	await.That(t, fmt.Sprintf("thread %d has policy %d", tid, policy), func() bool { return policyOf(t, tid) == policy })
 }
 
 // maxSpin bounds how long a failure of this test takes all processors.

@@ -86,38 +86,38 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 	})
 	defer idle.Stop()
 	f := &filler{cache: c, entry: e, file: part, sum: sha256.New(), idle: idle, as: as}
-	err = fetch(ctx, 0, f)
-	if err == nil {
-		err = f.check()
-	}
-	if err == nil {
-		err = ctx.Err() // nobody waits for the file any more, so nobody would remove it
-	}
-	if err == nil && !idle.Stop() {
-		err = ErrIdle
-	}
-	var whole identity
-	if err == nil {
-		// The name comes last, in one step: a file with its name is complete.
-		err = as.Do(func() error { return os.Rename(part.Name(), c.path(e.key)) })
-	}
-	if err == nil {
-		whole, err = identify(part)
-	}
-	if err != nil {
-		e.mu.Lock()
-		e.file = nil
-		e.mu.Unlock()
-		part.Close()
-		_ = as.Do(func() error { return os.Remove(part.Name()) })
-		return err
-	}
+	whole, err := f.complete(ctx, fetch)
 	e.mu.Lock()
 	e.file, e.verified = nil, whole
 	e.mu.Unlock()
 	part.Close()
+	if err != nil {
+		_ = as.Do(func() error { return os.Remove(part.Name()) })
+		return err
+	}
 	e.end(nil)
 	return nil
+}
+
+// complete fetches the file, verifies it and gives it its name.
+func (f *filler) complete(ctx context.Context, fetch Fetch) (whole identity, err error) {
+	if err := fetch(ctx, 0, f); err != nil {
+		return whole, err
+	}
+	if err := f.check(); err != nil {
+		return whole, err
+	}
+	if err := ctx.Err(); err != nil {
+		return whole, err // nobody waits for the file any more, so nobody would remove it
+	}
+	if !f.idle.Stop() {
+		return whole, ErrIdle
+	}
+	// The name comes last, in one step: a file with its name is complete.
+	if err := f.as.Do(func() error { return os.Rename(f.file.Name(), f.cache.path(f.entry.key)) }); err != nil {
+		return whole, err
+	}
+	return identify(f.file)
 }
 
 func (f *filler) check() error {

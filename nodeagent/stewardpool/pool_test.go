@@ -13,6 +13,7 @@ import (
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -292,11 +293,7 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 		t.Error("it counts as removed, and is still there")
 	}
 	leave()
-	for limit := time.Now().Add(timeout); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal(p.Problem())
-		}
-	}
+	await.That(t, "no steward is stuck", func() bool { return p.retryStuck() == 0 })
 	if p.Problem() != "" || p.used[0] {
 		t.Errorf("trouble %q, slot in use: %v", p.Problem(), p.used[0])
 	}
@@ -322,17 +319,9 @@ func TestARefusedOrphanIsGoneWhenNothingIsLeft(t *testing.T) {
 		p.Refuse(t.Context(), orphans[0])
 		left <- p.Problem()
 	}()
-	for limit := time.Now().Add(timeout); p.Problem() == ""; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("it is not told of")
-		}
-	}
+	await.That(t, "the problem is reported", func() bool { return p.Problem() != "" })
 	leave()
-	for limit := time.Now().Add(timeout); p.retryStuck() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal(p.Problem())
-		}
-	}
+	await.That(t, "no steward is stuck", func() bool { return p.retryStuck() == 0 })
 	if problem := <-left; problem != "" {
 		t.Errorf("it counts as gone: %s", problem)
 	}

@@ -42,18 +42,11 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	stream := scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...).Connect(ctx)
 	closed := closeWith(ctx, stream)
 	defer func() { cancel(nil); <-closed }()
-	hello := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: l.options.Hello()}}
-	// A failed Send is io.EOF; Receive returns the reason.
-	_ = stream.Send(hello)
-	first, err := stream.Receive()
-	if err != nil {
-		return false, causeOf(ctx, err)
-	}
-	late.Stop()
-	welcome, err := l.welcomeOf(first)
+	welcome, err := l.introduce(ctx, stream)
 	if err != nil {
 		return false, err
 	}
+	late.Stop()
 	l.term.Store(welcome.GetTerm())
 	seek.welcomed.Store(true)
 	l.learn(welcome.GetServers())
@@ -77,6 +70,17 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	cancel(err)
 	<-sent
 	return true, err
+}
+
+// introduce sends Hello, and returns the leader's welcome.
+func (l *Link) introduce(ctx context.Context, stream *stream) (*scorev1.Welcome, error) {
+	// A failed Send is io.EOF; Receive returns the reason.
+	_ = stream.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: l.options.Hello()}})
+	first, err := stream.Receive()
+	if err != nil {
+		return nil, causeOf(ctx, err)
+	}
+	return l.welcomeOf(first)
 }
 
 // welcomeOf returns the welcome in a server's answer to Hello. The error is the reason why there is

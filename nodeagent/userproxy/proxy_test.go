@@ -19,20 +19,17 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
+	"score/tests/await"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 )
-
-// timeout bounds every wait of a test for something that must happen.
-const timeout = 60 * time.Second
 
 // server is one of the cluster's, which takes whatever comes.
 type server struct {
@@ -105,18 +102,15 @@ func openProxy(t *testing.T, c pkitest.Cluster, path string, servers Servers) (s
 }
 
 // dial waits until somebody listens.
-func dial(t *testing.T, path string) net.Conn {
+func dial(t *testing.T, path string) (conn net.Conn) {
 	t.Helper()
-	for limit := time.Now().Add(timeout); ; time.Sleep(time.Millisecond) {
-		conn, err := net.Dial("unix", path)
-		if err == nil {
-			t.Cleanup(func() { conn.Close() })
-			return conn
-		}
-		if time.Now().After(limit) {
-			t.Fatal(err)
-		}
-	}
+	await.That(t, "a connection to "+path, func() (ok bool) {
+		var err error
+		conn, err = net.Dial("unix", path)
+		return err == nil
+	})
+	t.Cleanup(func() { conn.Close() })
+	return conn
 }
 
 func jobs(t *testing.T, path string) (scorev1connect.JobServiceClient, *http.Client) {

@@ -2,11 +2,13 @@ package wakesource
 
 import (
 	"bufio"
+	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"score/channels/handover"
+	"score/tests/await"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// timeout ends a test that hangs.
-const timeout = 30 * time.Second
 
 // TestMain lets the test binary be a process that waits for something.
 func TestMain(m *testing.M) {
@@ -112,12 +111,12 @@ func start(t *testing.T, what ...string) int {
 func until(t *testing.T, pid int, want string) {
 	t.Helper()
 	got := ""
-	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if got = Find([]int{pid}, Own{}); got == "" == (want == "") && strings.Contains(got, want) {
-			return
-		}
+	if err := await.Until(context.Background(), want, func() bool {
+		got = Find([]int{pid}, Own{})
+		return got == "" == (want == "") && strings.Contains(got, want)
+	}); err != nil {
+		t.Fatalf("found %q, want %q", got, want)
 	}
-	t.Fatalf("found %q, want %q", got, want)
 }
 
 func TestFind(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/await"
 	"strings"
 	"syscall"
 	"testing"
@@ -152,17 +153,9 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	await := func(what string, is func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal(what)
-			}
-		}
-	}
 	for range 2 { // what is written again counts from the beginning
 		write("n1:launch.begin=error\nn2:plan.arrived=kill\n")
-		await("the file is not obeyed", func() bool { return errors.Is(Hit(LaunchBegin), ErrInjected) })
+		await.That(t, "the file is obeyed", func() bool { return errors.Is(Hit(LaunchBegin), ErrInjected) })
 	}
 	write("nonsense")
 	if err := <-problems; !errors.Is(err, ErrList) {
@@ -172,11 +165,11 @@ func TestFile(t *testing.T) {
 		t.Error("something is set by a list that is not usable")
 	}
 	write("launch.begin=error@1000000")
-	await("a usable list after one that was not", func() bool { return armed.Load() != nil })
+	await.That(t, "a usable list after one that was not", func() bool { return armed.Load() != nil })
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await("a file that is gone sets still", func() bool { return armed.Load() == nil })
+	await.That(t, "a file that is gone sets still", func() bool { return armed.Load() == nil })
 }
 
 func TestNotSetCostsNothing(t *testing.T) {

@@ -21,7 +21,7 @@ var ErrList = errors.New("the list of failpoints is not usable")
 // is nil if nothing is left.
 func parse(list, daemon string) (*set, error) {
 	var s set
-	any := false
+	ours := false
 	items := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == '\n' })
 	for _, item := range items {
 		item = strings.TrimSpace(item)
@@ -34,10 +34,10 @@ func parse(list, daemon string) (*set, error) {
 		}
 		if whose == "" || whose == daemon {
 			s[r.point] = append(s[r.point], r)
-			any = true
+			ours = true
 		}
 	}
-	if !any {
+	if !ours {
 		return nil, nil
 	}
 	return &s, nil

@@ -166,7 +166,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 		return nil, err
 	}
 	if record := l.finished(id); view == nil && record != nil {
-		view = &scorev1.GetJobResponse{Job: JobOf(record)}
+		view = &scorev1.GetJobResponse{Job: jobOf(record)}
 		view.Job.Start = record.Start // not included in lists
 	}
 	if view != nil {

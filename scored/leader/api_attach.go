@@ -58,7 +58,7 @@ func (l *Leader) Wait(ctx context.Context, id uint64, caller Caller) (*scorev1.J
 				continue
 			}
 			if record := l.finished(id); record != nil {
-				return redactedFor(JobOf(record), caller), nil
+				return redactedFor(jobOf(record), caller), nil
 			}
 			return nil, noJob(id)
 		case <-w.Broken():

@@ -6,11 +6,13 @@ import (
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 var stranger = Caller{UID: 8}
@@ -332,16 +334,32 @@ func TestViews(t *testing.T) {
 	})
 }
 
-// TestEverySettingCanBeSet: every field of the message has a name, or it could never be changed.
-func TestEverySettingCanBeSet(t *testing.T) {
-	fields := new(scorev1.Settings).ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		if name := string(fields.Get(i).Name()); !slices.Contains(settingNames, name) {
-			t.Errorf("%s is not in settingNames", name)
+// Each setting can be changed, and set back to its default, and leaves the others as they are.
+func TestEachSettingChangesAlone(t *testing.T) {
+	c := newController("lab", "v1", 1, state.New(), 1)
+	c.protocol = protocol.Own().Newest
+	before := c.settings
+	var other scorev1.Settings
+	value := other.ProtoReflect()
+	for i, name := range settingNames() {
+		field := settingFields().Get(i)
+		switch field.Kind() {
+		case protoreflect.Int64Kind:
+			value.Set(field, protoreflect.ValueOfInt64(int64(4711+i)))
+		case protoreflect.Uint64Kind:
+			value.Set(field, protoreflect.ValueOfUint64(uint64(4711+i)))
+		default:
+			value.Set(field, protoreflect.ValueOfUint32(uint32(4711+i)))
 		}
-	}
-	if fields.Len() != len(settingNames) {
-		t.Errorf("%d fields, %d names", fields.Len(), len(settingNames))
+		want := proto.Clone(before).(*scorev1.Settings)
+		want.ProtoReflect().Set(field, value.Get(field))
+		if got, err := c.changedSettings(&other, []string{name}); err != nil || !proto.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", name, got, err, want)
+		}
+		want.ProtoReflect().Clear(field)
+		if got, err := c.changedSettings(nil, []string{name}); err != nil || !proto.Equal(got, want) {
+			t.Errorf("%s to its default: %v, %v, want %v", name, got, err, want)
+		}
 	}
 }
 
@@ -361,7 +379,7 @@ func TestSettings(t *testing.T) {
 		want   string // of the error
 	}{
 		{"slice", []string{"slice_nanos"}, &scorev1.Settings{SliceNanos: 20e6}, ""},
-		{"all", settingNames, &scorev1.Settings{SliceNanos: 20e6, MaxRows: 2, DefaultMemoryPerCpuBytes: 1 << 20}, ""},
+		{"all", settingNames(), &scorev1.Settings{SliceNanos: 20e6, MaxRows: 2, DefaultMemoryPerCpuBytes: 1 << 20}, ""},
 		{"none", nil, nil, "name the settings"},
 		{"unknown", []string{"colour"}, nil, `there is no setting "colour"`},
 		{"slice too short", []string{"slice_nanos"}, &scorev1.Settings{SliceNanos: 1}, "is not between 1ms"},

@@ -91,11 +91,11 @@ func (o *outbox) log(line string, fields ...zap.Field) {
 	o.emit(effect{line: line, fields: fields})
 }
 
-// takeCommands returns at most max decided commands for the log, of at most maxEntryBytes unless it
+// takeCommands returns at most limit decided commands for the log, of at most maxEntryBytes unless it
 // is one, and the number of the last one.
-func (o *outbox) takeCommands(max int) (commands []*statepb.Command, taken uint64) {
+func (o *outbox) takeCommands(limit int) (commands []*statepb.Command, taken uint64) {
 	n, bytes := 0, 0
-	for n < min(len(o.commands), max) {
+	for n < min(len(o.commands), limit) {
 		if bytes += proto.Size(o.commands[n]); n > 0 && bytes > maxEntryBytes {
 			break
 		}

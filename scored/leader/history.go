@@ -38,7 +38,7 @@ func history(records []*state.Job, r *scorev1.GetHistoryRequest, caller Caller) 
 	}
 	var p page
 	for len(records) > 0 && !p.full() {
-		p.add(JobOf(records[0]))
+		p.add(jobOf(records[0]))
 		records = records[1:]
 	}
 	response := &scorev1.GetHistoryResponse{Jobs: p.jobs}

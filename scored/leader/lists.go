@@ -184,7 +184,7 @@ func (l *listing) answer(views []*scorev1.Job, records []*state.Job, caller Call
 		if records[0].ID > horizon {
 			break
 		}
-		p.add(redactedFor(JobOf(records[0]), caller))
+		p.add(redactedFor(jobOf(records[0]), caller))
 		records = records[1:]
 	}
 	response := &scorev1.ListJobsResponse{Jobs: p.jobs}

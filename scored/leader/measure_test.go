@@ -91,7 +91,7 @@ func TestMessagesOutliveTheJob(t *testing.T) {
 		w.receive(node, nodeDone(id))
 	}
 	w.restart()
-	if m := JobOf(w.log.Job(id)).GetUsage().GetMessages(); m.GetSent() != 100 || m.GetResent() != 14 ||
+	if m := jobOf(w.log.Job(id)).GetUsage().GetMessages(); m.GetSent() != 100 || m.GetResent() != 14 ||
 		m.GetTransports().GetRendezvous() != 6 || m.GetTransports().GetRendezvousOpen() != 2 {
 		t.Errorf("after the end %v", m)
 	}

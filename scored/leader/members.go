@@ -58,7 +58,7 @@ func (m *members) isRevoked(serial []byte) bool {
 
 // cutOff reports whether an agent has certificates, and all of them are revoked.
 func (m *members) cutOff(agent string) bool {
-	any := false
+	revoked := false
 	for _, c := range m.certificates {
 		if c.Role != string(pki.Agent) || c.Name != agent {
 			continue
@@ -66,9 +66,9 @@ func (m *members) cutOff(agent string) bool {
 		if !c.Revoked {
 			return false
 		}
-		any = true
+		revoked = true
 	}
-	return any
+	return revoked
 }
 
 // nodeRevoked is the refusal for an agent whose certificate was revoked.

@@ -7,17 +7,24 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
-	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// settingNames are the names of the settings, as in SetSettings.
-var settingNames = []string{
-	"slice_nanos", "max_rows", "default_memory_per_cpu_bytes", "usage_half_life_nanos", "fair_share_points",
-	"age_per_point_nanos", "weight_step", "node_silence_nanos", "history", "max_processes",
-	"kill_wait_nanos",
+// settingFields returns the settings. Users name them as the message does.
+func settingFields() protoreflect.FieldDescriptors {
+	return new(scorev1.Settings).ProtoReflect().Descriptor().Fields()
+}
+
+func settingNames() []string {
+	fields := settingFields()
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = string(fields.Get(i).Name())
+	}
+	return names
 }
 
 // CheckSettings refuses settings that the cluster cannot work with.
@@ -77,49 +84,45 @@ const (
 const MinAgePerPoint = 100 * time.Millisecond
 
 // setSettings changes the named fields, which take effect at once.
-func (c *controller) setSettings(from *scorev1.Settings, fields []string, answer func(*scorev1.Settings, error)) {
-	next := proto.Clone(c.settings).(*scorev1.Settings)
-	if len(fields) == 0 {
-		answer(nil, fmt.Errorf("%w: name the settings to change: %v", ErrInvalid, settingNames))
-		return
+func (c *controller) setSettings(from *scorev1.Settings, names []string, answer func(*scorev1.Settings, error)) {
+	next, err := c.changedSettings(from, names)
+	if err == nil {
+		err = c.applySettings(next)
 	}
-	for _, field := range fields {
-		switch {
-		case !slices.Contains(settingNames, field):
-			answer(nil, fmt.Errorf("%w: there is no setting %q; there are %v", ErrInvalid, clip(field), settingNames))
-			return
-		case field == "slice_nanos":
-			next.SliceNanos = from.GetSliceNanos()
-		case field == "max_rows":
-			next.MaxRows = from.GetMaxRows()
-		case field == "default_memory_per_cpu_bytes":
-			next.DefaultMemoryPerCpuBytes = from.GetDefaultMemoryPerCpuBytes()
-		case field == "usage_half_life_nanos":
-			next.UsageHalfLifeNanos = from.GetUsageHalfLifeNanos()
-		case field == "fair_share_points":
-			next.FairSharePoints = from.FairSharePoints
-		case field == "age_per_point_nanos":
-			next.AgePerPointNanos = from.GetAgePerPointNanos()
-		case field == "weight_step":
-			next.WeightStep = from.GetWeightStep()
-		case field == "history" && c.requireProtocol(protocol.History) != nil:
-			answer(nil, c.requireProtocol(protocol.History))
-			return
-		case field == "history":
-			next.History = from.GetHistory()
-		case field == "max_processes":
-			next.MaxProcesses = from.GetMaxProcesses()
-		case field == "kill_wait_nanos":
-			next.KillWaitNanos = from.GetKillWaitNanos()
-		case field == "node_silence_nanos":
-			next.NodeSilenceNanos = from.GetNodeSilenceNanos()
-		}
-	}
-	if err := c.applySettings(next); err != nil {
+	if err != nil {
 		answer(nil, err)
 		return
 	}
 	c.call(func(err error) { answer(next, err) })
+}
+
+// changedSettings returns the present settings with the named fields of others.
+func (c *controller) changedSettings(from *scorev1.Settings, names []string) (*scorev1.Settings, error) {
+	if len(names) == 0 {
+		return nil, fmt.Errorf("%w: name the settings to change: %v", ErrInvalid, settingNames())
+	}
+	next := proto.Clone(c.settings).(*scorev1.Settings)
+	for _, name := range names {
+		field := settingFields().ByName(protoreflect.Name(name))
+		if field == nil {
+			return nil, fmt.Errorf("%w: there is no setting %q; there are %v", ErrInvalid, clip(name), settingNames())
+		}
+		if name == "history" {
+			if err := c.requireProtocol(protocol.History); err != nil {
+				return nil, err
+			}
+		}
+		copyField(next.ProtoReflect(), from.ProtoReflect(), field)
+	}
+	return next, nil
+}
+
+func copyField(to, from protoreflect.Message, field protoreflect.FieldDescriptor) {
+	if from.Has(field) {
+		to.Set(field, from.Get(field))
+	} else {
+		to.Clear(field)
+	}
 }
 
 func (c *controller) applySettings(next *scorev1.Settings) error {

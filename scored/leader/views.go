@@ -44,8 +44,8 @@ func (c *controller) nodePlaces(j *job) []*scorev1.NodePlace {
 	return places
 }
 
-// JobOf returns a finished job of the log as users see it.
-func JobOf(record *state.Job) *scorev1.Job {
+// jobOf returns a finished job of the log as users see it.
+func jobOf(record *state.Job) *scorev1.Job {
 	view := &scorev1.Job{
 		Id: record.ID, Spec: record.Spec, User: record.User, State: done,
 		SubmittedNanos: record.Submitted, StartedNanos: record.Started, EndedNanos: record.Ended,

@@ -1,11 +1,13 @@
 package replica
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
+	"score/tests/await"
 	"slices"
 	"strings"
 	"sync"
@@ -212,10 +214,8 @@ func (s *testCluster) join(leader, name string) {
 
 func (s *testCluster) await(what string, is func() bool) {
 	s.t.Helper()
-	for limit := time.Now().Add(waitBound); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			s.t.Fatalf("it does not come: %s; %s", what, s)
-		}
+	if err := await.Until(context.Background(), what, is); err != nil {
+		s.t.Fatalf("%v; %s", err, s)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/hosttime"
+	"score/tests/await"
 	"strings"
 	"testing"
 	"time"
@@ -121,19 +122,13 @@ func TestNodeIsDownWhenItsStreamEnds(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", nil)
 	a.leave()
-	for begin := time.Now(); ; {
+	await.That(t, "the node is down", func() bool {
 		list, err := c.leader.Nodes(t.Context())
-		nodes := list.GetNodes()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !nodes[0].GetUp() {
-			break
-		}
-		if time.Since(begin) > patience {
-			t.Fatal("the node is still up")
-		}
-	}
+		return !list.GetNodes()[0].GetUp()
+	})
 	again := c.join("n1", nil)
 	if again == a {
 		t.Fatal("the same agent")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -123,18 +124,13 @@ func TestAllOutputComesBeforeTheEnd(t *testing.T) {
 
 func (c *cluster) awaitState(id uint64, state scorev1.JobState) {
 	c.t.Helper()
-	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+	await.That(c.t, fmt.Sprintf("job %d is %v", id, state), func() bool {
 		r, err := c.jobs.GetJob(c.t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if r.Msg.GetJob().GetState() == state {
-			return
-		}
-		if time.Since(begin) > patience {
-			c.t.Fatalf("job %d is %v", id, r.Msg.GetJob().GetState())
-		}
-	}
+		return r.Msg.GetJob().GetState() == state
+	})
 }
 
 func TestInputGoesToTheFirstRanksNode(t *testing.T) {
@@ -382,14 +378,8 @@ func TestVanishedClientIsNoticed(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the agent's relay goes on")
 	}
-	for begin := time.Now(); ; {
-		again := c.attach(t.Context(), &scorev1.AttachRequest_Open{JobId: id, Owner: true})
-		_, err := again.Receive()
-		if err == nil {
-			break
-		}
-		if time.Since(begin) > patience {
-			t.Fatalf("the attachment is still there: %v", err)
-		}
-	}
+	await.That(t, "the first attachment is gone", func() bool {
+		_, err := c.attach(t.Context(), &scorev1.AttachRequest_Open{JobId: id, Owner: true}).Receive()
+		return err == nil
+	})
 }

@@ -141,13 +141,13 @@ func (in *inputs) isLost() bool {
 func (in *inputs) taken() uint64 {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	lowest, any := uint64(math.MaxUint64), false
+	lowest, found := uint64(math.MaxUint64), false
 	for _, r := range in.readers {
 		if offset, all := r.takenUpTo(); !all {
-			lowest, any = min(lowest, offset), true
+			lowest, found = min(lowest, offset), true
 		}
 	}
-	if !any {
+	if !found {
 		return in.distributed
 	}
 	return lowest

@@ -6,8 +6,8 @@ import (
 	"io"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"score/tests/await"
 	"testing"
-	"time"
 
 	"connectrpc.com/connect"
 )
@@ -72,16 +72,14 @@ func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	// All of it was sent; the client has shown one line.
 	mark.Sequence = 1
 	var second *attachClient
-	for begin := time.Now(); ; { // until the first attachment is known to be gone
+	await.That(t, "the first attachment is gone", func() bool {
 		second = c.attach(t.Context(), acknowledging(id, mark))
 		_, err := second.Receive()
-		if err == nil {
-			break
-		}
-		if connect.CodeOf(err) != connect.CodeFailedPrecondition || time.Since(begin) > patience {
+		if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
 			t.Fatal(err)
 		}
-	}
+		return err == nil
+	})
 	if output, _ := untilEnded(t, second); output != "b\nc\n" {
 		t.Errorf("the second attachment brings %q", output)
 	}

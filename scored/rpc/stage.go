@@ -44,28 +44,35 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	defer cancel()
 	peer := u.agent(node, address, connect.WithReadMaxBytes(maxStageMessage)).PutStaged(ctx)
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
+		return notStaged(node, err)
 	}
 	// Data flows to the node while the node answers. The goroutine ends when this function has
 	// returned, since that closes the request.
-	go func() {
-		for {
-			m, err := stream.Receive()
-			if err != nil || m.GetFiles() != nil || peer.Send(m) != nil {
-				_ = peer.CloseRequest() // the node notices that data is missing, and reports it
-				return
-			}
-		}
-	}()
+	go forwardFiles(stream, peer)
 	for {
 		reply, err := peer.Receive()
 		if err != nil {
-			return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
+			return notStaged(node, err)
 		}
 		reply.Node = node
 		if err := stream.Send(reply); err != nil || reply.GetWhole() {
 			_ = peer.CloseResponse() // the client needs no further answer
 			return err
+		}
+	}
+}
+
+func notStaged(node string, err error) error {
+	return fmt.Errorf("%w: node %s does not take the job's files: %s", leader.ErrState, node, messageOf(err))
+}
+
+// forwardFiles sends the data of files to a node until the client's request ends.
+func forwardFiles(stream *stageStream, peer *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]) {
+	for {
+		m, err := stream.Receive()
+		if err != nil || m.GetFiles() != nil || peer.Send(m) != nil {
+			_ = peer.CloseRequest() // the node notices that data is missing, and reports it
+			return
 		}
 	}
 }

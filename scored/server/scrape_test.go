@@ -3,8 +3,8 @@ package server
 import (
 	"net"
 	"net/http"
+	"score/tests/await"
 	"testing"
-	"time"
 )
 
 // The server runs while another process has the metrics port, and serves the metrics once the port
@@ -24,16 +24,13 @@ func TestMetricsPortIsTaken(t *testing.T) {
 	if err := stranger.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	await.That(t, "metrics are served", func() bool {
 		response, err := http.Get("http://" + o.MetricsAddress + "/metrics")
 		if err == nil {
 			response.Body.Close()
-			break
 		}
-		if time.Now().After(limit) {
-			t.Fatal(err)
-		}
-	}
+		return err == nil
+	})
 	http.DefaultClient.CloseIdleConnections()
 	stop()
 }

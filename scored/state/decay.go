@@ -19,9 +19,9 @@ var halves = [32]uint64{
 	0xfffffffa746f4050, 0xfffffffd3a37a024, 0xfffffffe9d1bd011, 0xffffffff4e8de808,
 }
 
-// Decay returns what is left of an amount after elapsed nanoseconds, rounded down. It uses only
+// decay returns what is left of an amount after elapsed nanoseconds, rounded down. It uses only
 // integers, so every server gets the same result.
-func Decay(amount uint64, elapsed, halfLife int64) uint64 {
+func decay(amount uint64, elapsed, halfLife int64) uint64 {
 	if elapsed <= 0 || halfLife <= 0 || amount == 0 {
 		return amount
 	}

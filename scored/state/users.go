@@ -45,7 +45,7 @@ func DefaultUser(uid uint32, name string) *User {
 }
 
 // Recent returns the part of Held that has not decayed by now.
-func (u *User) Recent(now, halfLife int64) uint64 { return Decay(u.recent, now-u.at, halfLife) }
+func (u *User) Recent(now, halfLife int64) uint64 { return decay(u.recent, now-u.at, halfLife) }
 
 // HalfLife returns the half-life of past usage in nanoseconds.
 func (s *State) HalfLife() int64 { return HalfLifeOf(s.settings) }

@@ -46,27 +46,27 @@ func TestDecay(t *testing.T) {
 		{math.MaxUint64, math.MaxInt64, 0},
 		{0, week, 0},
 	} {
-		if got := Decay(c.amount, c.elapsed, week); got != c.want {
+		if got := decay(c.amount, c.elapsed, week); got != c.want {
 			t.Errorf("%d after %d: %d, want %d", c.amount, c.elapsed, got, c.want)
 		}
 	}
-	if Decay(7, week, 0) != 7 {
+	if decay(7, week, 0) != 7 {
 		t.Error("without a half-life nothing decays")
 	}
 }
 
-// Decay in integers approximates 2^(-t/h) and never exceeds the amount.
+// decay in integers approximates 2^(-t/h) and never exceeds the amount.
 func TestDecayIsExponential(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := rapid.Uint64Max(1<<62).Draw(t, "amount")
 		half := rapid.Int64Range(1, 400*24*3600*1e9).Draw(t, "half-life")
 		elapsed := rapid.Int64Range(0, 20).Draw(t, "times") * half / 7
-		got := Decay(amount, elapsed, half)
+		got := decay(amount, elapsed, half)
 		want := float64(amount) * math.Exp2(-float64(elapsed)/float64(half))
 		if math.Abs(float64(got)-want) > 64+want*1e-8 {
 			t.Fatalf("%d after %d of %d: %d, want %v", amount, elapsed, half, got, want)
 		}
-		if Decay(amount, elapsed+1, half) > got+uint64(len(halves)) { // each factor rounds down
+		if decay(amount, elapsed+1, half) > got+uint64(len(halves)) { // each factor rounds down
 			t.Fatal("it grew")
 		}
 	})

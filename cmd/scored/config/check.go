@@ -8,6 +8,7 @@ import (
 	"score/channels/link"
 	"score/channels/link/tipc"
 	"score/cmd/cmdline"
+	"score/gang"
 	"score/nodeagent"
 	"score/scored/api"
 	"slices"
@@ -16,79 +17,47 @@ import (
 	"time"
 )
 
-const (
-	// minSlice is the shortest useful slice: a switch takes a tenth of a millisecond.
-	minSlice = time.Millisecond
-	// maxSlice keeps a user's wait for the next slice bearable.
-	maxSlice = time.Minute
-	// maxRows bounds the gang matrix: a job's share of a CPU is one row's part.
-	maxRows = 64
-	// maxWarm bounds the memory that waiting stewards take.
-	maxWarm = 64
-	// maxGrace is how long jobs that nobody can reach may run on.
-	maxGrace = 24 * time.Hour
-)
+// maxGrace is how long jobs that nobody can reach may run on.
+const maxGrace = 24 * time.Hour
 
 // problem is a key with a wrong value.
 type problem struct {
 	key string
-	err error
+	err error // nil: the value is right
 }
 
-// check returns the first problem, in the order of the file.
+// check returns the first problem, in the order of the file; nil if there is none.
 func (c *Config) check() *problem {
 	anywhere := c.Cluster.Certificates != ""
-	server := func() *problem { return c.Server.check(anywhere) }
-	agent := func() *problem { return c.Agent.check(anywhere) }
-	for _, check := range []func() *problem{c.Cluster.check, server, agent, c.Log.check} {
-		if found := check(); found != nil {
-			return found
+	for _, p := range slices.Concat(c.Cluster.check(), c.Server.check(anywhere), c.Agent.check(anywhere), c.Log.check()) {
+		if p.err != nil {
+			return &p
 		}
 	}
 	return nil
 }
 
-// first returns a problem with the first error that is not nil.
-func first(key []string, errs ...error) *problem {
-	for i, err := range errs {
-		if err != nil {
-			return &problem{key[i], err}
-		}
+func (c *Cluster) check() []problem {
+	return []problem{
+		{"cluster.name", checkName(c.Name)},
+		{"cluster.key_file", checkPath(c.KeyFile)},
+		{"cluster.certificates", checkOptionalPath(c.Certificates)},
 	}
-	return nil
 }
 
-func (c *Cluster) check() *problem {
-	return first([]string{"cluster.name", "cluster.key_file", "cluster.certificates"},
-		checkName(c.Name), checkPath(c.KeyFile), checkOptionalPath(c.Certificates))
-}
-
-func (s *Server) check(anywhere bool) *problem {
+func (s *Server) check(anywhere bool) []problem {
 	_, memoryErr := s.DefaultMemory()
-	return first(
-		[]string{
-			"server.name",
-			"server.data_dir",
-			"server.socket",
-			"server.agents_listen",
-			"server.advertise",
-			"server.metrics_listen",
-			"server.slice",
-			"server.max_rows",
-			"server.memory_per_cpu",
-		},
-		checkOptionalName(
-			s.Name,
-		),
-		checkPath(s.DataDir),
-		checkPath(s.Socket),
-		checkAddress(s.AgentsListen, anywhere),
-		checkAdvertise(s.Advertise),
-		checkOptionalLoopback(s.MetricsListen),
-		checkDuration(s.Slice, minSlice, maxSlice),
-		checkRange(s.MaxRows, 1, maxRows),
-		memoryErr,
-	)
+	return []problem{
+		{"server.name", checkOptionalName(s.Name)},
+		{"server.data_dir", checkPath(s.DataDir)},
+		{"server.socket", checkPath(s.Socket)},
+		{"server.agents_listen", checkAddress(s.AgentsListen, anywhere)},
+		{"server.advertise", checkAdvertise(s.Advertise)},
+		{"server.metrics_listen", checkOptionalLoopback(s.MetricsListen)},
+		{"server.slice", checkDuration(s.Slice, gang.MinSlice, gang.MaxSlice)},
+		{"server.max_rows", checkRange(s.MaxRows, 1, gang.MaxRowsLimit)},
+		{"server.memory_per_cpu", memoryErr},
+	}
 }
 
 // DefaultMemory returns memory_per_cpu in bytes; 0 means an equal share.
@@ -99,47 +68,25 @@ func (s *Server) DefaultMemory() (uint64, error) {
 	return cmdline.ParseBytes(s.MemoryPerCPU)
 }
 
-func (a *Agent) check(anywhere bool) *problem {
-	return first(
-		[]string{
-			"agent.name",
-			"agent.listen",
-			"agent.servers",
-			"agent.run_dir",
-			"agent.socket",
-			"agent.cpus",
-			"agent.memory",
-			"agent.channels",
-			"agent.link",
-			"agent.tipc_type",
-			"agent.cgroups",
-			"agent.warm_stewards",
-			"agent.grace",
-			"agent.metrics_listen",
-			"agent.stage_dir",
-			"agent.stage_limit",
-		},
-		checkOptionalName(
-			a.Name,
-		),
-		checkAddress(a.Listen, anywhere),
-		checkServers(a.Servers, anywhere),
-		checkPath(a.RunDir),
-		checkOptionalPath(a.Socket),
-		checkCPUs(a.CPUs),
-		checkOptionalBytes(
-			a.Memory,
-		),
-		checkRange(a.Channels, 0, nodeagent.MaxChannels),
-		checkChoice(a.Link, link.UDP.String(), link.TIPC.String()),
-		checkRange(int(a.TIPCType), tipc.MinType, tipc.MaxType),
-		checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff),
-		checkRange(a.WarmStewards, 1, maxWarm),
-		checkDuration(a.Grace, 0, maxGrace),
-		checkOptionalLoopback(a.MetricsListen),
-		checkOptionalPath(a.StageDir),
-		checkSize(a.StageLimit),
-	)
+func (a *Agent) check(anywhere bool) []problem {
+	return []problem{
+		{"agent.name", checkOptionalName(a.Name)},
+		{"agent.listen", checkAddress(a.Listen, anywhere)},
+		{"agent.servers", checkServers(a.Servers, anywhere)},
+		{"agent.run_dir", checkPath(a.RunDir)},
+		{"agent.socket", checkOptionalPath(a.Socket)},
+		{"agent.cpus", checkCPUs(a.CPUs)},
+		{"agent.memory", checkOptionalBytes(a.Memory)},
+		{"agent.channels", checkRange(a.Channels, 0, nodeagent.MaxChannels)},
+		{"agent.link", checkChoice(a.Link, link.UDP.String(), link.TIPC.String())},
+		{"agent.tipc_type", checkRange(int(a.TIPCType), tipc.MinType, tipc.MaxType)},
+		{"agent.cgroups", checkChoice(a.Cgroups, CgroupsAuto, CgroupsOff)},
+		{"agent.warm_stewards", checkRange(a.WarmStewards, 1, nodeagent.MaxWarmStewards)},
+		{"agent.grace", checkDuration(a.Grace, 0, maxGrace)},
+		{"agent.metrics_listen", checkOptionalLoopback(a.MetricsListen)},
+		{"agent.stage_dir", checkOptionalPath(a.StageDir)},
+		{"agent.stage_limit", checkSize(a.StageLimit)},
+	}
 }
 
 // UserSocket returns the users' socket, or its default.
@@ -150,8 +97,8 @@ func (a *Agent) UserSocket() string {
 	return filepath.Join(filepath.Dir(filepath.Clean(a.RunDir)), api.AgentSocketName)
 }
 
-func (l *Log) check() *problem {
-	return first([]string{"log.level"}, checkChoice(l.Level, "debug", "info", "warn", "error"))
+func (l *Log) check() []problem {
+	return []problem{{"log.level", checkChoice(l.Level, "debug", "info", "warn", "error")}}
 }
 
 func checkName(name string) error {

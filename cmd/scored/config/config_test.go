@@ -12,7 +12,7 @@ import (
 )
 
 func TestDefaultIsValid(t *testing.T) {
-	config, err := Parse("empty", nil)
+	config, err := parse("empty", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestExample(t *testing.T) {
 		"as it stands": text,
 		"uncommented":  uncomment(text),
 	} {
-		config, err := Parse("example", []byte(variant))
+		config, err := parse("example", []byte(variant))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -71,7 +71,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 }
 
 func TestFile(t *testing.T) {
-	config, err := Parse("score.toml", []byte(`
+	config, err := parse("score.toml", []byte(`
 cluster.name = "lab"
 
 [agent]
@@ -127,7 +127,7 @@ func TestErrors(t *testing.T) {
 		"[agent]\ngrace = \"-1s\"":                     `f:2: agent.grace: -1s is not between 0s and 24h0m0s`,
 		"[log]\nlevel = \"loud\"":                      `f:2: log.level: it is debug, info, warn or error, not "loud"`,
 	} {
-		if _, err := Parse("f", []byte(text)); err == nil || err.Error() != want {
+		if _, err := parse("f", []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
 		}
 	}
@@ -210,7 +210,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("agent = {name = \"x y\"}"))
 	f.Add([]byte("[[agent]]\nname = 1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		config, err := Parse("f", text)
+		config, err := parse("f", text)
 		if err != nil && strings.ContainsAny(err.Error(), "\n") {
 			t.Errorf("an error of several lines: %q", err)
 		}

@@ -28,12 +28,12 @@ func Load(path string) (Config, error) {
 	}
 	text, err := readBounded(name)
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
-		return Parse(name, nil)
+		return parse(name, nil)
 	}
 	if err != nil {
 		return Config{}, fmt.Errorf("cannot read the configuration: %w", err)
 	}
-	return Parse(name, text)
+	return parse(name, text)
 }
 
 // Unset reports whether a file may be replaced: it does not exist, or it sets no key, like the file
@@ -68,8 +68,8 @@ func readBounded(name string) ([]byte, error) {
 	return text, err
 }
 
-// Parse reads and checks a file's text. name is the file's name for errors.
-func Parse(name string, text []byte) (Config, error) {
+// parse reads and checks a file's text. name is the file's name for errors.
+func parse(name string, text []byte) (Config, error) {
 	config := Default()
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := decoder.Decode(&config); err != nil {
@@ -143,7 +143,7 @@ func lineOf(text []byte, key string) string {
 			table = path
 		case unstable.KeyValue:
 			if strings.TrimPrefix(table+"."+path, ".") == key {
-				return fmt.Sprintf(":%d", lineAt(&parser, text, node))
+				return fmt.Sprintf(":%d", lineAt(&parser, node))
 			}
 		default:
 		}
@@ -159,7 +159,7 @@ func joinKey(parts unstable.Iterator) string {
 	return strings.Join(names, ".")
 }
 
-func lineAt(parser *unstable.Parser, text []byte, node *unstable.Node) int {
+func lineAt(parser *unstable.Parser, node *unstable.Node) int {
 	key := node.Key()
 	if !key.Next() {
 		return 1

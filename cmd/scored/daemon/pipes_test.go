@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,6 +9,7 @@ import (
 	"score/cmd/scored/config"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/tests/await"
 	"score/tests/ports"
 	"strings"
 	"syscall"
@@ -161,8 +161,8 @@ func awaitUp(t *testing.T, socket string, nodes int) {
 	t.Helper()
 	daemon := client.New(socket)
 	defer daemon.Close()
-	awaitThat(t, fmt.Sprintf("%d nodes are up", nodes), func(ctx context.Context) bool {
-		reply, err := daemon.Cluster.ListNodes(ctx, connect.NewRequest(&scorev1.ListNodesRequest{}))
+	await.That(t, fmt.Sprintf("%d nodes are up", nodes), func() bool {
+		reply, err := daemon.Cluster.ListNodes(t.Context(), connect.NewRequest(&scorev1.ListNodesRequest{}))
 		if err != nil {
 			return false
 		}
@@ -189,8 +189,8 @@ func runSleeper(t *testing.T, socket string, nodes uint32) {
 	if err != nil {
 		t.Fatal(client.Sentence(err))
 	}
-	awaitThat(t, "the job runs", func(ctx context.Context) bool {
-		reply, err := daemon.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: submitted.Msg.GetJobId()}))
+	await.That(t, "the job runs", func() bool {
+		reply, err := daemon.Jobs.GetJob(t.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: submitted.Msg.GetJobId()}))
 		if err != nil {
 			t.Fatal(client.Sentence(err))
 		}
@@ -199,27 +199,11 @@ func runSleeper(t *testing.T, socket string, nodes uint32) {
 	})
 }
 
-// awaitThat looks again and again, for states that nobody tells of.
-func awaitThat(t *testing.T, what string, is func(ctx context.Context) bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), unreadPatience)
-	defer cancel()
-	tick := time.NewTicker(devPoll)
-	defer tick.Stop()
-	for !is(ctx) {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not within %v: %s", unreadPatience, what)
-		case <-tick.C:
-		}
-	}
-}
-
 // nothingOf waits until no process has the cluster's name or directory in its command line, and
 // looks for control groups.
 func nothingOf(t *testing.T, cluster, dir string) {
 	t.Helper()
-	awaitThat(t, "no process of "+cluster, func(context.Context) bool {
+	await.That(t, "no process of "+cluster, func() bool {
 		commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
 		if err != nil {
 			t.Fatal(err)

@@ -121,7 +121,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Hosts, "nodes", ParseHosts), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
+	flags.VarP(newParsed(&o.Hosts, "nodes", parseHosts), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
 	flags.VarP(
 		newParsed(&o.Distribution, "how", parseDistribution),
 		"distribution",
@@ -168,7 +168,7 @@ func (o *Options) addProgram(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
 	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the current one)")
 	flags.Var(
-		newParsed(&o.Export, "variables", ParseExport),
+		newParsed(&o.Export, "variables", parseExport),
 		"export",
 		"environment of the ranks: ALL (the default), NONE, or a comma-separated list of names and NAME=value",
 	)

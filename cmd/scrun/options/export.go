@@ -20,9 +20,9 @@ type Export struct {
 // exportAll is the default.
 var exportAll = Export{all: true}
 
-// ParseExport reads a comma-separated list of ALL, NONE, NAME and NAME=value. As with srun, names
+// parseExport reads a comma-separated list of ALL, NONE, NAME and NAME=value. As with srun, names
 // without ALL mean only these variables.
-func ParseExport(text string) (Export, error) {
+func parseExport(text string) (Export, error) {
 	if strings.EqualFold(text, "NONE") || strings.EqualFold(text, "NIL") {
 		return Export{}, nil
 	}

@@ -7,10 +7,10 @@ func FuzzParsers(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if hosts, err := ParseHosts(text); err == nil && (len(hosts) < 1 || len(hosts) > maxHosts) {
-			t.Errorf("ParseHosts(%q) has %d", text, len(hosts))
+		if hosts, err := parseHosts(text); err == nil && (len(hosts) < 1 || len(hosts) > maxHosts) {
+			t.Errorf("parseHosts(%q) has %d", text, len(hosts))
 		}
-		if export, err := ParseExport(text); err == nil {
+		if export, err := parseExport(text); err == nil {
 			export.Apply([]string{"A=1", "PATH=/bin", text})
 		}
 	})

@@ -13,9 +13,9 @@ const maxHosts = 65536
 
 var errBrackets = errors.New("write it as n1,n2 or n[1-4,7]")
 
-// ParseHosts reads a list of nodes in Slurm's notation: comma-separated names with ranges in
+// parseHosts reads a list of nodes in Slurm's notation: comma-separated names with ranges in
 // brackets (n[1-4,7], n[01-16]).
-func ParseHosts(text string) ([]string, error) {
+func parseHosts(text string) ([]string, error) {
 	var hosts []string
 	for rest := text; ; {
 		item, tail, more, err := nextItem(rest)

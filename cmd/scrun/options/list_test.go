@@ -17,17 +17,17 @@ func TestParseHosts(t *testing.T) {
 		"a[1]-ib,b":     "a1-ib b",
 		"r[1-2]n,r[3]n": "r1n r2n r3n",
 	} {
-		got, err := ParseHosts(text)
+		got, err := parseHosts(text)
 		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("ParseHosts(%q) = %v, %v; want %s", text, got, err, want)
+			t.Errorf("parseHosts(%q) = %v, %v; want %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{
 		"", ",", "n1,", "n[", "n]", "n[]", "n[1", "n[1-]", "n[-1]", "n[2-1]", "n[a]", "n[[1]]", "n[1][2]",
 		"n[1-99999999]", "n[1-4000000000]", "n[1-60000],n[1-60000]",
 	} {
-		if got, err := ParseHosts(text); err == nil {
-			t.Errorf("ParseHosts(%q) has %d names, want an error", text, len(got))
+		if got, err := parseHosts(text); err == nil {
+			t.Errorf("parseHosts(%q) has %d names, want an error", text, len(got))
 		}
 	}
 }
@@ -51,9 +51,9 @@ func TestExport(t *testing.T) {
 		"PATH,NEW=1,ALL":   "PATH=/bin HOME=/root A=1 B=2 SCORE_X=y NEW=1",
 		"SCORE_X=z,C=long": "SCORE_X=z C=long",
 	} {
-		export, err := ParseExport(text)
+		export, err := parseExport(text)
 		if err != nil {
-			t.Errorf("ParseExport(%q): %v", text, err)
+			t.Errorf("parseExport(%q): %v", text, err)
 			continue
 		}
 		if diff := cmp.Diff(want, strings.Join(export.Apply(environ), " ")); diff != "" {
@@ -61,8 +61,8 @@ func TestExport(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", ",", "A,", "=1", "A,NONE", "A B", "A\nB=1"} {
-		if _, err := ParseExport(text); err == nil {
-			t.Errorf("ParseExport(%q) was accepted", text)
+		if _, err := parseExport(text); err == nil {
+			t.Errorf("parseExport(%q) was accepted", text)
 		}
 	}
 }

@@ -44,11 +44,11 @@ func Inspect(path string) (Report, error) {
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
 		return Report{}, err
 	}
-	return InspectReader(file)
+	return inspectReader(file)
 }
 
-// InspectReader is like Inspect, for an open file.
-func InspectReader(r io.ReaderAt) (Report, error) {
+// inspectReader is like Inspect, for an open file.
+func inspectReader(r io.ReaderAt) (Report, error) {
 	var ident [elf.EI_NIDENT]byte
 	if n, err := r.ReadAt(ident[:], 0); n < len(ident) {
 		if errors.Is(err, io.EOF) {

@@ -108,7 +108,7 @@ func TestFamilies(t *testing.T) {
 		{"an empty file", nil, None},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			report, err := InspectReader(bytes.NewReader(tt.file))
+			report, err := inspectReader(bytes.NewReader(tt.file))
 			if err != nil || report.Family != tt.want {
 				t.Errorf("got %v, %v, want %v", report.Family, err, tt.want)
 			}
@@ -148,7 +148,7 @@ func TestRuns(t *testing.T) {
 		{"a script", "arm64", []byte("#!/bin/sh\nexit 0 # and more text\n"), true},
 		{"a host nobody knows", "hal9000", x86, true},
 	} {
-		report, err := InspectReader(bytes.NewReader(tt.file))
+		report, err := inspectReader(bytes.NewReader(tt.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestDamaged(t *testing.T) {
 		"endless name":        append(good[:0x400:0x400], append(bytes.Repeat([]byte{'x'}, 0xc00), good[0x1000:]...)...),
 		"many libraries":      amd64(slices.Repeat([]string{"x"}, maxNeeded+1)...),
 	} {
-		if report, err := InspectReader(bytes.NewReader(file)); !errors.Is(err, ErrDamaged) {
+		if report, err := inspectReader(bytes.NewReader(file)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: got %+v, %v, want %v", name, report, err, ErrDamaged)
 		}
 	}
@@ -226,7 +226,7 @@ func FuzzInspect(f *testing.F) {
 	f.Add(buildELF(elf.ELFCLASS32, binary.BigEndian, elf.EM_PPC, true, "libmpi.so.40"))
 	f.Add([]byte("#!/bin/sh"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		report, err := InspectReader(bytes.NewReader(file))
+		report, err := inspectReader(bytes.NewReader(file))
 		if err != nil && !errors.Is(err, ErrDamaged) {
 			t.Errorf("an error of its own: %v", err)
 		}

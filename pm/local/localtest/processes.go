@@ -5,8 +5,8 @@ import (
 	"os/exec"
 	"score/channels/abi"
 	"score/pm/local"
+	"score/tests/await"
 	"testing"
-	"time"
 )
 
 // Self is this test's own program as a rank, with variables beside those of the test.
@@ -39,10 +39,5 @@ func AwaitTraffic(t testing.TB, group *local.Group, rank int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(Patience); img.Counter(abi.Sent) == 0; {
-		if time.Now().After(end) {
-			t.Fatal("no traffic")
-		}
-		time.Sleep(100 * time.Microsecond)
-	}
+	await.That(t, "traffic", func() bool { return img.Counter(abi.Sent) > 0 })
 }

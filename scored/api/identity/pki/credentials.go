@@ -39,7 +39,7 @@ func NewCredentials(authority *x509.Certificate, signed []byte, request *Request
 }
 
 func newCredentials(authority *x509.Certificate, own *tls.Certificate, now func() time.Time) (*Credentials, error) {
-	name, err := NameOf(own.Leaf)
+	name, err := nameOf(own.Leaf)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOwn, err)
 	}
@@ -140,7 +140,7 @@ func PeerOf(state *tls.ConnectionState) (Name, error) {
 	if state == nil || len(state.PeerCertificates) == 0 {
 		return Name{}, refuse(FaultMissing, Name{}, "the connection has no certificate")
 	}
-	return NameOf(state.PeerCertificates[0])
+	return nameOf(state.PeerCertificates[0])
 }
 
 // IsRevoked reports whether the certificate with a serial number, as big-endian bytes, was revoked.

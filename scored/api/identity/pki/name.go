@@ -62,8 +62,8 @@ func (n Name) check() error {
 // errNoName means that a certificate is valid, but not a daemon's.
 var errNoName = errors.New("it is not the certificate of a daemon")
 
-// NameOf reads the name in a certificate. It proves nothing unless the certificate was verified.
-func NameOf(c *x509.Certificate) (Name, error) {
+// nameOf reads the name in a certificate. It proves nothing unless the certificate was verified.
+func nameOf(c *x509.Certificate) (Name, error) {
 	if len(c.URIs) != 1 {
 		return Name{}, errNoName
 	}

@@ -45,7 +45,7 @@ func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster stri
 		return Name{}, refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")
 	}
 	leaf := chain[0]
-	name, nameErr := NameOf(leaf)
+	name, nameErr := nameOf(leaf)
 	whose := subject(name, nameErr)
 	if leaf.CheckSignatureFrom(authority) != nil {
 		return name, refuse(
