@@ -72,7 +72,7 @@ func (e *Engine) arrive(rank int, tag Tag, kind blockKind, ring Ring) error {
 	case f.broken != "":
 		e.emit(Event{Kind: EventReleased, Rank: rank, Tag: tag, Outcome: Missing, Value: f.broken})
 		return nil
-	case e.departed > 0:
+	case e.departed > 0 && !e.hasFailed():
 		return fmt.Errorf("%w: %s that rank %d can no longer join", ErrOrder, kind, e.firstDeparted())
 	case f.arrived == 0:
 		f.kind = kind
@@ -189,6 +189,17 @@ func (e *Engine) firstInFence() int {
 		}
 	}
 	return -1
+}
+
+// hasFailed reports whether a rank here has failed, which ends the job, with a better reason than
+// that the others have entered a fence without it. Until then they wait in it.
+func (e *Engine) hasFailed() bool {
+	for i := range e.ranks {
+		if s := &e.ranks[i]; s.gone && !s.survives && s.phase == PhaseActive {
+			return true
+		}
+	}
+	return false
 }
 
 func (e *Engine) firstDeparted() int {
