@@ -174,7 +174,7 @@ func (c *call) by(server string) (bool, error) {
 	if response.Header.Get(api.Unchanged) != "" {
 		c.avoid(server) // it has no majority: the caller gets this answer, and will ask again
 	}
-	forward.CopyAnswer(c.w, response)
+	forward.CopyAnswer(ctx, c.w, response)
 	return true, nil
 }
 

@@ -81,7 +81,7 @@ func (a *Attachment) breakOff() { a.once.Do(func() { close(a.broken) }) }
 // output: the nodes keep no copy for a second.
 func (c *controller) attach(j *job, w *Attachment) error {
 	if w.options.Output && j.reading() {
-		return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)
+		return j.refuseReader(w)
 	}
 	j.watchers = append(j.watchers, w)
 	if w.options.Owner {
@@ -97,6 +97,19 @@ func (c *controller) attach(j *job, w *Attachment) error {
 	c.openSources(j, w)
 	c.settleEnd(j)
 	return nil
+}
+
+// refuseReader returns why a client cannot have the output, which another one has. If both are owners,
+// it is the job's scrun that comes again, since a daemon on the way has stopped: its earlier
+// attachment, which may last for as long as that daemon holds it, is broken off, and scrun tries again.
+func (j *job) refuseReader(w *Attachment) error {
+	for _, other := range j.watchers {
+		if other.options.Output && other.options.Owner && w.options.Owner {
+			other.breakOff()
+			return fmt.Errorf("%w: job %d", ErrAttached, j.id)
+		}
+	}
+	return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)
 }
 
 // notifyMissing notifies a client that wants the output that some of it is lost.

@@ -74,10 +74,12 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, progress *out
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := m.agent(source.Node, progress.agentAddress()).Stdio(ctx)
-	defer func() { _ = stream.CloseResponse() }() // the rest is not needed
-	// An HTTP/2 client notices the end of its context only once it has no more to send. Without
-	// this, Receive would wait for the agent.
-	hangUp := func() { _ = stream.CloseRequest() }
+	// An HTTP/2 client notices the end of its context only once it has no more to send, or none of it
+	// waits for the agent to take more. Without this, Receive would wait for the agent.
+	hangUp := func() {
+		_ = stream.CloseRequest()
+		_ = stream.CloseResponse()
+	}
 	defer hangUp()
 	defer context.AfterFunc(ctx, hangUp)()
 	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: progress.reached(), Attempt: source.Attempt}

@@ -159,7 +159,7 @@ func (h *router) forwardTo(w http.ResponseWriter, r *http.Request, b *forward.Bo
 	if response.StatusCode == http.StatusMisdirectedRequest {
 		return false, errSentBack
 	}
-	forward.CopyAnswer(w, response)
+	forward.CopyAnswer(ctx, w, response)
 	return true, nil
 }
 

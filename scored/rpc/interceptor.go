@@ -98,6 +98,7 @@ var codes = []struct {
 	{leader.ErrLost, connect.CodeUnavailable},
 	{leader.ErrNoLeader, connect.CodeUnavailable},
 	{leader.ErrStopped, connect.CodeUnavailable},
+	{leader.ErrAttached, connect.CodeUnavailable},
 	{leader.ErrElsewhere, connect.CodeUnavailable},
 	{replica.ErrNotLeader, connect.CodeUnavailable},
 	{replica.ErrOutcome, connect.CodeUnavailable},

@@ -19,6 +19,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		w := httptest.NewRecorder()
 		CopyAnswer(
+			t.Context(),
 			w,
 			&http.Response{
 				StatusCode: http.StatusOK,

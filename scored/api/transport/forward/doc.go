@@ -8,5 +8,5 @@
 //	body, err := forward.ReadBody(request, keys)
 //	response, err := forward.Send(transport, out, body) // body.MayHaveRun: it may have had an effect
 //	defer response.Body.Close()
-//	forward.CopyAnswer(w, response)
+//	forward.CopyAnswer(ctx, w, response)
 package forward

@@ -82,7 +82,7 @@ func TestAnsweredCallsDoNotCount(t *testing.T) {
 	}
 	core, logs := observer.New(zap.WarnLevel)
 	limiter := NewConnLimiter(listener, 1, zap.New(core))
-	limiter.maxUnanswered = 4 << 10
+	limiter.maxUnanswered = 64 << 10
 	server := h2.NewSocketServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(limiter) }) // ends with Close
@@ -94,7 +94,7 @@ func TestAnsweredCallsDoNotCount(t *testing.T) {
 	}
 	client.Protocols.SetUnencryptedHTTP2(true)
 	defer client.CloseIdleConnections()
-	const calls, long = 400, 16 << 20
+	const calls, long = 400, 64 << 20
 	for i := range calls {
 		length := 100
 		if i == 0 {
