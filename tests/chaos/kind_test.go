@@ -53,7 +53,10 @@ func exits(s *submission, r *rand.Rand) {
 // counting prints numbered lines of a rank over a second or some. Neither the shell's standard error
 // nor its exit code tells that a fault has killed its sleep.
 func counting(count int) string {
-	return fmt.Sprintf(`exec 2>/dev/null; i=0; while [ $i -lt %d ]; do echo "$SCORE_RANK $i"; i=$((i+1)); [ $((i%%50)) != 0 ] || sleep 0.2; done; exit 0`, count)
+	return fmt.Sprintf(
+		`exec 2>/dev/null; i=0; while [ $i -lt %d ]; do echo "$SCORE_RANK $i"; i=$((i+1)); [ $((i%%50)) != 0 ] || sleep 0.2; done; exit 0`,
+		count,
+	)
 }
 
 func lines(s *submission, r *rand.Rand) {

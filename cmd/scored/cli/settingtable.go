@@ -61,8 +61,15 @@ var settings = []setting{
 		func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos },
 	),
 	fairShareSetting,
-	countSetting("history", "history", fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each and 128 MiB in all; default: %d", state.DefaultFinished),
-		1, state.MaxFinished, usual, func(s *scorev1.Settings) *uint32 { return &s.History }),
+	countSetting(
+		"history",
+		"history",
+		fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each and 128 MiB in all; default: %d", state.DefaultFinished),
+		1,
+		state.MaxFinished,
+		usual,
+		func(s *scorev1.Settings) *uint32 { return &s.History },
+	),
 	countSetting(
 		"max_processes",
 		"max_processes",
