@@ -6,6 +6,7 @@ import (
 	"score/nodeagent/clock"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/scored/hosttime"
 	"slices"
 	"sync"
@@ -40,7 +41,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	defer func() { cancel(nil); seeking.Wait() }()
 
 	stream := scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...).Connect(ctx)
-	closed := closeWith(ctx, stream)
+	closed := h2.CloseWith(ctx, stream)
 	defer func() { cancel(nil); <-closed }()
 	welcome, err := l.introduce(ctx, stream)
 	if err != nil {
@@ -108,18 +109,6 @@ func causeOf(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
-}
-
-// closeWith closes the stream when ctx ends, and then the returned channel. The end of the context
-// alone does not wake an HTTP/2 stream that waits for more to send.
-func closeWith(ctx context.Context, stream *stream) <-chan struct{} {
-	closed := make(chan struct{})
-	context.AfterFunc(ctx, func() {
-		defer close(closed)
-		_ = stream.CloseRequest()
-		_ = stream.CloseResponse()
-	})
-	return closed
 }
 
 type stream = connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"score/scored/api/scorev1"
+	"score/scored/api/transport/h2"
 	"score/scored/leader"
 	"time"
 
@@ -72,16 +73,9 @@ func (m *merger) refetch(ctx context.Context, source *leader.Source, progress *o
 // fetch passes on the source's output, from where an earlier fetch ended.
 func (m *merger) fetch(ctx context.Context, source *leader.Source, progress *outputProgress, r *reader) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	stream := m.agent(source.Node, progress.agentAddress()).Stdio(ctx)
-	// An HTTP/2 client notices the end of its context only once it has no more to send, or none of it
-	// waits for the agent to take more. Without this, Receive would wait for the agent.
-	hangUp := func() {
-		_ = stream.CloseRequest()
-		_ = stream.CloseResponse()
-	}
-	defer hangUp()
-	defer context.AfterFunc(ctx, hangUp)()
+	closed := h2.CloseWith(ctx, stream)
+	defer func() { cancel(); <-closed }()
 	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: progress.reached(), Attempt: source.Attempt}
 	// If Send fails, Receive returns the reason.
 	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: open}})

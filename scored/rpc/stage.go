@@ -7,6 +7,7 @@ import (
 	"io"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/scored/leader"
 
 	"connectrpc.com/connect"
@@ -41,8 +42,9 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	}
 	files.User = identity
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	peer := u.agent(node, address, connect.WithReadMaxBytes(maxStageMessage)).PutStaged(ctx)
+	closed := h2.CloseWith(ctx, peer)
+	defer func() { cancel(); <-closed }()
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
 		return notStaged(node, err)
 	}
@@ -56,7 +58,6 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 		}
 		reply.Node = node
 		if err := stream.Send(reply); err != nil || reply.GetWhole() {
-			_ = peer.CloseResponse() // the client needs no further answer
 			return err
 		}
 	}

@@ -34,11 +34,11 @@ const (
 	clientStreamBuffer = 4 * api.MaxStreamMessage
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
-	// maxSocketStreams is the same for a connection with a user's program, which need not read what
-	// the server writes: until then each call takes 7 KiB, of which many begin before the first is
-	// refused. A user may have 2,048 connections. An attached scrun has few calls on each. A client
-	// assumes 100 until it knows (RFC 9113, section 6.5.2): a program that begins with more calls at
-	// once repeats some of them, after a second or more.
+	// maxSocketStreams is the same for a connection with a user's program. The program need not read
+	// what the server writes, and the server keeps 7 KiB of each call until it does. A user may have
+	// 2,048 connections; an attached scrun has few calls on each. A client assumes that 100 are allowed
+	// until it knows (RFC 9113, section 6.5.2), and repeats the calls that were refused, after a second
+	// or more.
 	maxSocketStreams = 16
 	// maxSocketHeader bounds the header of a call at a users' socket, which is kept during the call.
 	// That of a client has some hundred bytes. net/http adds up to 4 KiB.

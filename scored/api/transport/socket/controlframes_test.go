@@ -8,6 +8,12 @@ import (
 	"pgregory.net/rapid"
 )
 
+// appendFrame appends a frame of zeros of the connection as a whole.
+func appendFrame(out []byte, kind byte, length int) []byte {
+	out = binary.BigEndian.AppendUint32(out, uint32(length)<<8|uint32(kind))
+	return append(out, make([]byte, frameHead-4+length)...)
+}
+
 // The count does not depend on where reads cut what comes.
 func TestControlFramesInPieces(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -15,7 +21,7 @@ func TestControlFramesInPieces(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "frames") {
 			kind := rapid.SampledFrom([]byte{frameData, 1, 6}).Draw(t, "kind")
 			length := rapid.SampledFrom([]int{0, 1, 8, 300, 70000}).Draw(t, "length")
-			sent = append(binary.BigEndian.AppendUint32(sent, uint32(length)<<8|uint32(kind)), make([]byte, frameHead-4+length)...)
+			sent = appendFrame(sent, kind, length)
 			if kind != frameData || length == 0 {
 				want += frameHead + length
 			}

@@ -1,9 +1,7 @@
 package socket
 
 import (
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -13,6 +11,7 @@ import (
 	"path/filepath"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
+	"score/tests/await"
 	"strings"
 	"sync"
 	"testing"
@@ -24,16 +23,12 @@ import (
 
 // pings returns the beginning of an HTTP/2 connection with so many pings.
 func pings(n int) []byte {
-	const settings, ping, head = 4, 6, 9
-	out := bytes.NewBufferString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	frame := func(kind byte, length int) {
-		out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(length)<<8|uint32(kind)), make([]byte, head-4+length)...))
-	}
-	frame(settings, 0)
+	const settings, ping = 4, 6
+	out := appendFrame([]byte(clientPreface), settings, 0)
 	for range n {
-		frame(ping, 8)
+		out = appendFrame(out, ping, 8)
 	}
-	return out.Bytes()
+	return out
 }
 
 // Whoever sends pings on many connections, and reads no answers, loses connections before the
@@ -66,11 +61,7 @@ func TestAnswersThatNobodyReads(t *testing.T) {
 			t.Fatal("the daemon neither reads nor ends a connection")
 		}
 	}
-	for limit := time.Now().Add(patience); logs.FilterMessageSnippet("do not read the answers").Len() == 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("no connection was ended; the log has %v", logs.All())
-		}
-	}
+	await.That(t, "a connection is ended", func() bool { return logs.FilterMessageSnippet("do not read the answers").Len() > 0 })
 }
 
 // What a client sends as data does not count, nor what the daemon has answered, however much it is.
