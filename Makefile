@@ -15,6 +15,9 @@ RECORD ?=
 # More packages than CPUs run at once: most of their time is waiting.
 LONGEST := ./tests/system ./tests/chaos ./nodeagent ./tests/streams ./tests/failures
 
+# What a shell has set for a cluster of its own means nothing to the clusters started here.
+unexport SCORE_SOCKET SCORE_FABRIC_DIR SCORE_CONFIG
+
 .PHONY: help
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

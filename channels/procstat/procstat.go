@@ -18,8 +18,12 @@ const (
 	Tick = 10 * time.Millisecond
 )
 
-// ErrMalformed means that the text is not that of a process.
-var ErrMalformed = errors.New("malformed /proc/PID/stat")
+var (
+	// ErrMalformed means that the text is not that of a process.
+	ErrMalformed = errors.New("malformed /proc/PID/stat")
+	// ErrReleased means that the process was reaped while the kernel wrote the text.
+	ErrReleased = errors.New("process released")
+)
 
 // Stat is what the daemons need to know about a process.
 type Stat struct {
@@ -50,6 +54,10 @@ const (
 	fieldStart    = 22
 )
 
+// releasedGroup stands for the process group once the process has none: it left its session and
+// group when it was reaped (do_task_stat in fs/proc/array.c).
+const releasedGroup = "-1"
+
 // Parse reads the fields after the name, which ends at the last ')': the name itself
 // may hold anything. It allocates nothing.
 func Parse(text []byte) (Stat, error) {
@@ -65,6 +73,9 @@ func Parse(text []byte) (Stat, error) {
 	s.State = word[0]
 	for field := fieldState + 1; field <= fieldStart; field++ {
 		word, rest = nextWord(rest)
+		if field == fieldGroup && string(word) == releasedGroup {
+			return Stat{}, ErrReleased
+		}
 		v, ok := number(word)
 		if !s.set(field, v, ok) {
 			return Stat{}, ErrMalformed
@@ -140,4 +151,6 @@ func ReadAt(fd int, buffer []byte) (Stat, error) {
 }
 
 // Gone reports whether the error of reading means that the process is not there.
-func Gone(err error) bool { return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) }
+func Gone(err error) bool {
+	return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.ENOENT) || errors.Is(err, ErrReleased)
+}

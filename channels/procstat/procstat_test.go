@@ -32,6 +32,14 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// The kernel writes this line if the process is reaped between the opening and the reading.
+func TestReleased(t *testing.T) {
+	text := "42 (sh) X 0 -1 -1 0 -1 4194304 0 0 0 0 0 0 0 0 20 0 0 0 9876 0 0 18446744073709551615 0 0 0\n"
+	if s, err := Parse([]byte(text)); !errors.Is(err, ErrReleased) || !Gone(err) {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
 func TestParseAllocatesNothing(t *testing.T) {
 	text := []byte(line("sh"))
 	if n := testing.AllocsPerRun(100, func() { _, _ = Parse(text) }); n != 0 {

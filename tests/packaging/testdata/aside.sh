@@ -18,6 +18,8 @@ mount --bind "$files" "$root/tmp"
 # What clusters of this machine have is not there; that it is hidden counts for nothing that was left.
 rm -rf "$root/etc/score" "$root/var/lib/score" "$root/var/cache/score"
 (cd "$base/upper" && find . ! -type d | sort) >"$base/hidden"
+# Nor is what its shells have set for them.
+unset SCORE_SOCKET SCORE_FABRIC_DIR SCORE_CONFIG
 ip link set lo up
 chroot "$root" /bin/sh "/tmp/$script"
 echo "left:"
