@@ -32,7 +32,12 @@ func That(t Test, what string, is func() bool) {
 
 // Until waits until is returns true. The error says what did not come.
 func Until(ctx context.Context, what string, is func() bool) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, Patience, fmt.Errorf("not within %v: %s", Patience, what))
+	return Within(ctx, Patience, what, is)
+}
+
+// Within is Until with another bound.
+func Within(ctx context.Context, bound time.Duration, what string, is func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, bound, fmt.Errorf("not within %v: %s", bound, what))
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()

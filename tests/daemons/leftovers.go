@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"score/nodeagent/mpidirs"
+	"score/tests/await"
 	"strconv"
 	"strings"
 )
@@ -219,10 +220,11 @@ func udpSockets() map[string]bool {
 }
 
 // AwaitGone waits, after Stop, until nothing of the cluster is left on the machine but its
-// configuration and its committed state.
+// configuration and its committed state. Stewards of jobs whose ends their agents had not learnt
+// wait for new agents, for the grace.
 func (c *Cluster) AwaitGone(ctx context.Context) error {
 	var left []string
-	err := Await(ctx, "gone", func() bool {
+	err := await.Within(ctx, c.Grace+Patience, "gone", func() bool {
 		left = c.remains()
 		return len(left) == 0
 	})

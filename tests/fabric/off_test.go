@@ -45,7 +45,7 @@ func (s *scene) processor(j *job) (p processor) {
 		}
 	}
 	if p.threads == "" {
-		s.T.Fatalf("job %d has no thread", j.id)
+		s.T.Fatalf("job %d has no thread; scrun ended: %v, and said:\n%s", j.id, j.scrun.Over(), j.scrun.Said())
 	}
 	return p
 }
