@@ -130,12 +130,7 @@ func (g *Guest) PowerOff(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stop := "sync; poweroff -f"
-	if len(g.Init) != 0 {
-		stop = "systemctl poweroff"
-	}
-	// The end of the guest may come before the command's.
-	if _, err := g.Run(ctx, stop); err != nil && !errors.Is(err, ErrDead) {
+	if err := g.stop(ctx, r); err != nil {
 		return err
 	}
 	select {
@@ -144,6 +139,18 @@ func (g *Guest) PowerOff(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("power %s off: %w", g.Name, ctx.Err())
 	}
+}
+
+// stop has the guest's init stop it, or the agent, where that is the first program.
+func (g *Guest) stop(ctx context.Context, r *running) error {
+	if len(g.Init) == 0 {
+		return r.conn.Send(wire.Frame{Kind: wire.PowerOff})
+	}
+	// The end of the guest may come before the command's.
+	if _, err := g.Run(ctx, "systemctl poweroff"); err != nil && !errors.Is(err, ErrDead) {
+		return err
+	}
+	return nil
 }
 
 // Close kills the guest and removes what it has left.

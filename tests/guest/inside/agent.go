@@ -55,6 +55,8 @@ func serve(console string) {
 			a.start(f)
 		case wire.Stop:
 			a.stop(f.Command)
+		case wire.PowerOff:
+			powerOff()
 		default: // the test's side says nothing else
 		}
 	}

@@ -13,13 +13,14 @@ import (
 type Kind uint8
 
 const (
-	Up     Kind = 1 + iota // guest: the agent serves
-	Run                    // test: run the shell command of the payload
-	Stop                   // test: kill the command
-	Stdout                 // guest: what the command has written
-	Stderr                 // guest: likewise, to its standard error
-	Exit                   // guest: the command ended, with the status that the payload's first byte is
-	Failed                 // guest: the payload tells why it cannot serve
+	Up       Kind = 1 + iota // guest: the agent serves
+	Run                      // test: run the shell command of the payload
+	Stop                     // test: kill the command
+	Stdout                   // guest: what the command has written
+	Stderr                   // guest: likewise, to its standard error
+	Exit                     // guest: the command ended, with the status that the payload's first byte is
+	Failed                   // guest: the payload tells why it cannot serve
+	PowerOff                 // test: write the files back, and stop the machine
 )
 
 // MaxPayload bounds a frame. The terminal between loses nothing of frames that are shorter than its
