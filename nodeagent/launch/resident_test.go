@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"os"
 	"runtime"
 	"testing"
@@ -31,18 +32,17 @@ func TestMemoryOfTheLauncherIsNoRanks(t *testing.T) {
 	if got := b.exit(t).Usage.MaxRSS; got != 0 {
 		t.Errorf("a shell has %d bytes, while the launcher has %d", got, PeakResident(os.Getpid()))
 	}
-	started, err := b.StartAll([]Rank{*shell(t, 0, "exit 0", nil), *shell(t, 1, largeShell, nil)})
+	more := PeakResident(os.Getpid()) + large
+	buffer := fmt.Sprintf("dd if=/dev/zero of=/dev/null bs=%d count=1 2>/dev/null", more)
+	started, err := b.StartAll([]Rank{*shell(t, 0, "exit 0", nil), *shell(t, 1, buffer, nil)})
 	if err != nil || len(started) != 2 {
 		t.Fatal(len(started), err)
 	}
 	for range 2 {
 		e := b.exit(t)
-		if got := e.Usage.MaxRSS; e.ID == 0 && got != 0 || e.ID == 1 && got < 2*large {
+		if got := e.Usage.MaxRSS; e.ID == 0 && got != 0 || e.ID == 1 && got < more {
 			t.Errorf("rank %d has %d bytes, while the launcher has %d", e.ID, got, PeakResident(os.Getpid()))
 		}
 	}
 	runtime.KeepAlive(memory)
 }
-
-// largeShell has more memory than the launcher: the buffer of dd.
-const largeShell = "dd if=/dev/zero of=/dev/null bs=400M count=1 2>/dev/null"
