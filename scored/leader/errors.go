@@ -22,7 +22,7 @@ var (
 	// ErrElsewhere: another server leads, and nothing was changed.
 	ErrElsewhere = errors.New("another server leads the cluster now; try again")
 	// ErrAttached: an earlier attachment of the job's scrun is being ended.
-	ErrAttached = errors.New("the job's output still goes to an earlier connection of its scrun; try again")
+	ErrAttached = errors.New("attached already")
 	// ErrStopped: the server is going down.
 	ErrStopped = errors.New("the server is stopping")
 )
