@@ -20,7 +20,7 @@ func (m *Machine) check(r *Request) error {
 		return nil
 	}
 	if len(m.nodes) == 0 {
-		return fmt.Errorf("%w: the cluster has none yet; start an agent", ErrNoNodes)
+		return fmt.Errorf("%w: the cluster has none yet; wait until 'scored node list' shows some", ErrNoNodes)
 	}
 	for _, id := range r.NodeList {
 		if m.byNode[id] == nil {

@@ -209,16 +209,7 @@ func (g *Group) sendKill() error {
 	if err := writeFile(g.dir, "cgroup.freeze", "1"); err != nil {
 		return err
 	}
-	pids, err := g.Pids(nil)
-	if err != nil {
-		return err
-	}
-	for _, pid := range pids {
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("killing process %d: %w", pid, err)
-		}
-	}
-	return nil
+	return killMembers(g.dir)
 }
 
 // Pids appends the processes of the group itself, without groups below it.

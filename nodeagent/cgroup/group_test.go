@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/channels/procstat"
 	"slices"
 	"strings"
 	"syscall"
@@ -153,6 +154,26 @@ func TestKillWithoutCgroupKill(t *testing.T) {
 	fakeFile(t, dir, "cgroup.procs", "x\n")
 	if err := g.sendKill(); err == nil {
 		t.Error("nonsense in cgroup.procs passes")
+	}
+}
+
+// A process that left the group after the list was read is not killed: its number may be another's.
+func TestKillSparesWhoIsNoMember(t *testing.T) {
+	dir := t.TempDir()
+	member, other := run(t, exec.Command("sleep", "1000")), run(t, exec.Command("sleep", "1000"))
+	fakeFile(t, dir, "cgroup.procs", fields(member.Process.Pid))
+	if err := killIfMembers(dir, []int{other.Process.Pid, member.Process.Pid}); err != nil {
+		t.Fatal(err)
+	}
+	var ended *exec.ExitError
+	if err := member.Wait(); !errors.As(err, &ended) {
+		t.Error(err)
+	}
+	if s, err := procstat.Read(other.Process.Pid); err != nil || s.Exited() {
+		t.Errorf("who is no member: %+v, %v", s, err)
+	}
+	if err := killIfMembers(dir, []int{member.Process.Pid}); err != nil {
+		t.Errorf("a process that is gone: %v", err)
 	}
 }
 

@@ -83,20 +83,9 @@ func (r *Root) killCharged(n int) error {
 	if err != nil {
 		return err
 	}
-	var pids []int
 	for _, dir := range r.v1Dirs() {
-		found, err := processesIn(filepath.Join(dir, name))
-		if err != nil && !vanished(err) {
+		if err := killMembers(filepath.Join(dir, name)); err != nil && !vanished(err) {
 			return err
-		}
-		pids = append(pids, found...)
-	}
-	for _, pid := range pids {
-		if pid == os.Getpid() {
-			continue // the sweeping process itself
-		}
-		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("killing process %d: %w", pid, err)
 		}
 	}
 	return nil

@@ -59,7 +59,8 @@ func (c *controller) placeOn(p *statepb.Place) state.Place {
 // places are committed, and the next leader asks the nodes whether they have started it (DESIGN.md,
 // "Never run twice").
 func (c *controller) becomeRunning(j *job) {
-	j.state, j.deadline, j.ready = running, 0, c.now
+	j.state, j.ready = running, c.now
+	c.setDeadline(j, launchTimeout)
 	c.gang.SetIdle(gang.JobID(j.id), false)
 	c.planDirty = true
 	c.stats.Launches++

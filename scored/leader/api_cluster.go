@@ -87,10 +87,6 @@ func (c *controller) snapshotStats() Stats {
 			}
 		}
 	}
-	for _, n := range c.nodes {
-		if n.link != nil {
-			s.NodesUp++
-		}
-	}
+	s.NodesUp = c.nodesUp()
 	return s
 }

@@ -41,9 +41,12 @@ func (l *Leader) jobsOf(c *controller, id uint64, caller Caller) (jobs []*job, e
 // askChannels sends one question to each node, about all of the jobs that it has.
 func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
 	a := c.newAsk()
+	var unconnected []string // nodes that cannot be asked
 	a.over = func() {
 		slices.SortFunc(a.channels, compareChannels)
-		response := &scorev1.ListChannelsResponse{Channels: a.channels, Silent: slices.Sorted(maps.Keys(a.waiting))}
+		silent := slices.AppendSeq(unconnected, maps.Keys(a.waiting))
+		slices.Sort(silent)
+		response := &scorev1.ListChannelsResponse{Channels: a.channels, Silent: silent}
 		c.call(func(error) { answered(response) })
 	}
 	questions := make(map[string]*scorev1.AskChannels)
@@ -61,6 +64,10 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		if n := c.nodes[name]; n == nil || n.link == nil {
+			unconnected = append(unconnected, name)
+			continue
+		}
 		c.sendAsk(a, c.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
 	}
 	c.startWait(a)

@@ -46,5 +46,11 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 		if c := response.GetChannels(); len(c) != 2 || c[0].GetRank() != 2 || c[0].GetNode() != "n2" || !slices.Equal(response.GetSilent(), []string{"n1"}) {
 			t.Errorf("got %v", response)
 		}
+		l.Disconnect("n1", first)
+		l.Disconnect("n2", second)
+		response, err := l.Channels(t.Context(), &scorev1.ListChannelsRequest{}, owner)
+		if err != nil || !slices.Equal(response.GetSilent(), []string{"n1", "n2"}) {
+			t.Errorf("nodes without a connection: %v, %v", response, err)
+		}
 	})
 }

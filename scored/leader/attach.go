@@ -106,7 +106,7 @@ func (j *job) refuseReader(w *Attachment) error {
 	for _, other := range j.watchers {
 		if other.options.Output && other.options.Owner && w.options.Owner {
 			other.breakOff()
-			return fmt.Errorf("%w: job %d", ErrAttached, j.id)
+			return fmt.Errorf("%w: an earlier connection of scrun has the output of job %d, and is being closed; try again in a second", ErrAttached, j.id)
 		}
 	}
 	return fmt.Errorf("%w: the output of job %d goes to another client already; attach without output", ErrState, j.id)

@@ -22,8 +22,10 @@ type controller struct {
 	jobSecret  []byte // Options.JobSecret
 	// shareCPUs: jobs too large for the CPUs share them.
 	shareCPUs bool
-	now       int64 // cluster nanoseconds of the input being handled
-	began     int64 // start of this leadership
+	// startNodes: jobs are refused with ErrStarting until so many nodes are connected; 0: not any more.
+	startNodes int
+	now        int64 // cluster nanoseconds of the input being handled
+	began      int64 // start of this leadership
 
 	gang      *gang.Machine
 	settings  *scorev1.Settings

@@ -21,8 +21,10 @@ var (
 	ErrNoLeader = errors.New("the server cannot decide anything now: it does not lead, or cannot write to its disk; check its log, and try again")
 	// ErrElsewhere: another server leads, and nothing was changed.
 	ErrElsewhere = errors.New("another server leads the cluster now; try again")
+	// ErrStarting: not all nodes of a new cluster are connected yet, and nothing was changed.
+	ErrStarting = errors.New("starting")
 	// ErrAttached: an earlier attachment of the job's scrun is being ended.
-	ErrAttached = errors.New("the job's output still goes to an earlier connection of its scrun; try again")
+	ErrAttached = errors.New("attached already")
 	// ErrStopped: the server is going down.
 	ErrStopped = errors.New("the server is stopping")
 )

@@ -30,6 +30,11 @@ const (
 	// prepareTimeout is how long a node may take to prepare a job: reading a program from a slow
 	// network file system takes seconds.
 	prepareTimeout = 30 * time.Second
+	// launchTimeout is how long a node may take to start the ranks of a job that is in the plan, beside
+	// launchRounds rounds of the plan. Forking takes milliseconds; on a busy machine a rank that is
+	// being forked when its gang goes off waits for the gang's next turn.
+	launchTimeout = time.Minute
+	launchRounds  = 2
 	// endTimeout is how long a node may take to report the end of a job that it was told to kill.
 	// The kernel kills at once, unless a process hangs in a driver or file system; then no order
 	// helps.

@@ -42,6 +42,9 @@ type Options struct {
 	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless
 	// the job says otherwise: a single host has no other nodes.
 	ShareCPUs bool
+	// StartNodes is how many nodes a new cluster awaits before it takes jobs, if its nodes start
+	// together with this server; 0: none. Jobs submitted meanwhile get ErrStarting.
+	StartNodes int
 	// ObserveCommit, if not nil, is called with the duration of each commit.
 	ObserveCommit func(time.Duration)
 	// ObserveRevoked, if not nil, is called with the serial numbers of revoked certificates when

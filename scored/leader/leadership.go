@@ -79,6 +79,7 @@ func (l *Leader) startLeading() {
 		}
 		if s.Nanos() == 0 { // in a new cluster this is the only server
 			l.controller.raiseProtocol(protocol.Own().Newest)
+			l.controller.startNodes = l.options.StartNodes
 		}
 		if l.options.Settings != nil && s.Nanos() == 0 {
 			if err := l.controller.applySettings(l.options.Settings); err != nil {

@@ -153,6 +153,8 @@ func (c *controller) stepRunning(j *job, e event) {
 		c.endWithLoss(j, e.part, e.reason)
 	case evDrain:
 		c.requeueIfAllowed(j, e.reason)
+	case evDeadline:
+		c.onLaunchDeadline(j)
 	}
 }
 

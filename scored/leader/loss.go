@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/scored/api/scorev1"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,4 +136,24 @@ func (c *controller) onPrepareDeadline(j *job) {
 	}
 	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not prepare the job within %v; see the agent's log there",
 		strings.Join(late, ", "), prepareTimeout+stageTime(j.spec))})
+}
+
+// onLaunchDeadline ends a job that a connected node has not started: the order may be lost, or its
+// steward hangs. Of a node that is not connected, the node's own deadline decides.
+func (c *controller) onLaunchDeadline(j *job) {
+	late := j.namesOf(func(p *part) bool { return !p.launched && !p.done && !p.lost })
+	if len(late) == 0 {
+		return
+	}
+	limit := launchTimeout + launchRounds*time.Duration(c.rotation.Period())
+	if left := time.Duration(max(j.ready, c.began)-c.now) + limit; left > 0 {
+		c.setDeadline(j, left)
+		return
+	}
+	if slices.ContainsFunc(late, func(name string) bool { return c.nodes[name] == nil || c.nodes[name].link == nil }) {
+		c.setDeadline(j, launchTimeout)
+		return
+	}
+	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not start the job's ranks within %v; see the agent's log there",
+		strings.Join(late, ", "), limit.Round(time.Second))})
 }

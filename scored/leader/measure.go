@@ -113,12 +113,7 @@ func (j *job) shares() []*scorev1.NodeShare {
 
 // topView returns what scored top shows, without the times of switches.
 func (c *controller) topView() *scorev1.GetTopResponse {
-	view := &scorev1.GetTopResponse{NowNanos: c.now, Cluster: c.cluster, Nodes: uint32(len(c.nodes)), Matrix: c.matrixView()}
-	for _, n := range c.nodes {
-		if n.link != nil {
-			view.NodesUp++
-		}
-	}
+	view := &scorev1.GetTopResponse{NowNanos: c.now, Cluster: c.cluster, Nodes: uint32(len(c.nodes)), NodesUp: uint32(c.nodesUp()), Matrix: c.matrixView()}
 	kept := rateKept.Nanoseconds()
 	for _, row := range c.rotation.Rows {
 		kept += row.Slice.Nanoseconds()

@@ -66,6 +66,16 @@ func (c *controller) sortedNodes() []*node {
 	return slices.SortedFunc(maps.Values(c.nodes), compareNames)
 }
 
+// nodesUp returns how many nodes are connected.
+func (c *controller) nodesUp() (up int) {
+	for _, n := range c.nodes {
+		if n.link != nil {
+			up++
+		}
+	}
+	return up
+}
+
 func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
 func (c *controller) sortedJobs() []*job {

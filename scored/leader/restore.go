@@ -83,8 +83,10 @@ func (c *controller) restorePlaces(j *job, record *state.Job) {
 		c.becomeEnding(j, verdict(cluster, exitCluster, "after the server's restart the job's places could not be kept: %s; submit it again", plain(err)))
 		return
 	}
-	if j.state == starting {
-		c.gang.SetIdle(gang.JobID(j.id), true)
-		c.setDeadline(j, prepareTimeout+stageTime(j.spec))
+	if j.state == running {
+		c.setDeadline(j, launchTimeout) // its nodes report again what they have started
+		return
 	}
+	c.gang.SetIdle(gang.JobID(j.id), true)
+	c.setDeadline(j, prepareTimeout+stageTime(j.spec))
 }

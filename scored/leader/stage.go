@@ -47,21 +47,40 @@ func (c *controller) stageSeed(uid uint32, list []string) *node {
 	return up[int(uid)%len(up)]
 }
 
-// PeerAddresses returns the addresses of the connected agents by node, or of one node only.
-func (l *Leader) PeerAddresses(ctx context.Context, only string) (map[string]string, error) {
-	return consult(ctx, l, func(c *controller, answer func(map[string]string, error)) {
-		addresses := make(map[string]string)
-		for _, n := range c.nodes {
-			if n.link != nil && (only == "" || n.name == only) {
-				addresses[n.name] = n.address
-			}
-		}
-		if only != "" && c.nodes[only] == nil {
-			answer(nil, fmt.Errorf("%w: there is no node %s", ErrInvalid, only))
+// Peers are the agents of a cluster's nodes.
+type Peers struct {
+	Addresses   map[string]string // by node
+	Unconnected []string          // the nodes whose agents are not connected, by name
+}
+
+// Peers returns the agents of all nodes, or of one node only, which must be connected.
+func (l *Leader) Peers(ctx context.Context, only string) (Peers, error) {
+	return consult(ctx, l, func(c *controller, answer func(Peers, error)) {
+		if only == "" {
+			answer(c.peers(), nil)
 			return
 		}
-		answer(addresses, nil)
+		switch n := c.nodes[only]; {
+		case n == nil:
+			answer(Peers{}, fmt.Errorf("%w: there is no node %s", ErrInvalid, only))
+		case n.link == nil:
+			answer(Peers{}, fmt.Errorf("%w: node %s is not connected; 'scored node list' shows which nodes are", ErrState, only))
+		default:
+			answer(Peers{Addresses: map[string]string{only: n.address}}, nil)
+		}
 	})
+}
+
+func (c *controller) peers() Peers {
+	p := Peers{Addresses: make(map[string]string)}
+	for _, n := range c.sortedNodes() {
+		if n.link == nil {
+			p.Unconnected = append(p.Unconnected, n.name)
+		} else {
+			p.Addresses[n.name] = n.address
+		}
+	}
+	return p
 }
 
 // checkStage refuses a job if no node has its files.

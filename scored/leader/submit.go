@@ -26,7 +26,10 @@ func (c *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, calle
 
 // enter queues a user's new job.
 func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
-	err := c.checkSurvival(j.spec)
+	err := c.checkStarted()
+	if err == nil {
+		err = c.checkSurvival(j.spec)
+	}
 	if err == nil {
 		err = c.checkStage(j.spec)
 	}
@@ -44,6 +47,19 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 		c.awaitOwner(j)
 	}
 	c.call(func(err error) { answer(j.id, err) })
+}
+
+// checkStarted refuses jobs until the nodes that start together with the cluster have connected once:
+// a job that needs several of them would be refused for good, or share the CPUs of the first.
+func (c *controller) checkStarted() error {
+	if c.startNodes == 0 {
+		return nil
+	}
+	if up := c.nodesUp(); up < c.startNodes {
+		return fmt.Errorf("%w: the cluster is starting, and %d of its %d nodes are connected", ErrStarting, up, c.startNodes)
+	}
+	c.startNodes = 0
+	return nil
 }
 
 // checkSurvival refuses options about the loss of ranks and nodes that contradict each other, or

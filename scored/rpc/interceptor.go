@@ -98,6 +98,7 @@ var codes = []struct {
 	{leader.ErrLost, connect.CodeUnavailable},
 	{leader.ErrNoLeader, connect.CodeUnavailable},
 	{leader.ErrStopped, connect.CodeUnavailable},
+	{leader.ErrStarting, connect.CodeUnavailable},
 	{leader.ErrAttached, connect.CodeUnavailable},
 	{leader.ErrElsewhere, connect.CodeUnavailable},
 	{replica.ErrNotLeader, connect.CodeUnavailable},
@@ -112,7 +113,7 @@ var codes = []struct {
 }
 
 // nothingDone lists the errors of calls that had no effect and can be repeated.
-var nothingDone = []error{leader.ErrNoLeader, leader.ErrElsewhere, replica.ErrNotLeader}
+var nothingDone = []error{leader.ErrNoLeader, leader.ErrElsewhere, leader.ErrStarting, replica.ErrNotLeader}
 
 // isUnchanged reports whether the call had no effect. A call that the server had begun to carry out
 // when it lost its leadership may have been committed.

@@ -25,6 +25,10 @@ func TestElectionsInWords(t *testing.T) {
 		},
 		{fmt.Errorf("%w: %w", leader.ErrNoLeader, replica.ErrNotLeader), connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
 		{replica.ErrNotLeader, connect.CodeUnavailable, api.Yes, "this server does not lead now; try again"},
+		{
+			fmt.Errorf("%w: the cluster is starting, and 1 of its 2 nodes are connected", leader.ErrStarting), connect.CodeUnavailable, api.Yes,
+			"the cluster is starting, and 1 of its 2 nodes are connected",
+		},
 		{replica.ErrOutcome, connect.CodeUnavailable, "", replica.ErrOutcome.Error()},
 		{replica.ErrBusy, connect.CodeUnavailable, "", replica.ErrBusy.Error()},
 		{replica.ErrClosed, connect.CodeUnavailable, "", "the server is stopping"},

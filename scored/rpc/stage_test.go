@@ -1,9 +1,14 @@
 package rpc
 
 import (
+	"context"
 	"score/scored/api/scorev1"
+	"score/tests/await"
+	"slices"
 	"strings"
 	"testing"
+
+	"connectrpc.com/connect"
 )
 
 func TestStagedFilesAreChecked(t *testing.T) {
@@ -33,4 +38,42 @@ func TestStagedFilesAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
+}
+
+// A node without a connection is named, in a list of all nodes' files and where it is the only one.
+func TestStagedFilesOfNodesWithoutAConnection(t *testing.T) {
+	c := newCluster(t)
+	c.join("n1", nil)
+	c.join("n2", nil).leave()
+	await.That(t, "n2 is not connected", func() bool {
+		nodes, err := c.service.ListNodes(t.Context(), connect.NewRequest(&scorev1.ListNodesRequest{}))
+		return err == nil && slices.ContainsFunc(nodes.Msg.GetNodes(), func(n *scorev1.Node) bool {
+			return n.GetName() == "n2" && n.GetState() == scorev1.NodeState_NODE_STATE_SILENT
+		})
+	})
+	list := func(node string) (*connect.Response[scorev1.ListStagedResponse], error) {
+		return c.jobs.ListStaged(t.Context(), connect.NewRequest(&scorev1.ListStagedRequest{Node: node}))
+	}
+	reply, err := list("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := reply.Msg; len(got.GetStaged()) != 1 || got.GetStaged()[0].GetNode() != "n1" || len(got.GetSilent()) > 0 ||
+		!slices.Equal(got.GetUnconnected(), []string{"n2"}) {
+		t.Errorf("all nodes: %v", got)
+	}
+	if reply, err := list("n1"); err != nil || len(reply.Msg.GetUnconnected()) > 0 {
+		t.Errorf("a connected node: %v, %v", reply, err)
+	}
+	if _, err := list("n2"); connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "node n2 is not connected; ") {
+		t.Errorf("a node that is not connected: %v", err)
+	}
+	if _, err := list("n3"); connect.CodeOf(err) != connect.CodeInvalidArgument {
+		t.Errorf("no such node: %v", err)
+	}
+}
+
+// ListStaged implements PeerServiceHandler: every agent keeps one file.
+func (a *fakeAgent) ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
+	return connect.NewResponse(&scorev1.ListStagedResponse{Staged: []*scorev1.Staged{{Files: 1}}}), nil
 }

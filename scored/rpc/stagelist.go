@@ -15,20 +15,20 @@ import (
 // listStagedPatience bounds a node's answer about the files that it keeps or removes.
 const listStagedPatience = 10 * time.Second
 
-// ListStaged implements JobServiceHandler. It asks all nodes at once.
+// ListStaged implements JobServiceHandler. It asks all connected nodes at once.
 func (u users) ListStaged(ctx context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
 	caller := callerOf(ctx)
 	if r.Msg.GetAll() && caller.Role < scorev1.Role_ROLE_OPERATOR {
 		return nil, connect.NewError(connect.CodePermissionDenied, errors.New("only operators and administrators may do that for all users"))
 	}
-	addresses, err := u.Leader.PeerAddresses(ctx, r.Msg.GetNode())
+	peers, err := u.Leader.Peers(ctx, r.Msg.GetNode())
 	if err != nil {
 		return nil, err
 	}
-	reply := &scorev1.ListStagedResponse{}
+	reply := &scorev1.ListStagedResponse{Unconnected: peers.Unconnected}
 	var mu sync.Mutex
 	var asking sync.WaitGroup
-	for node, address := range addresses {
+	for node, address := range peers.Addresses {
 		asking.Go(func() {
 			staged, err := u.listStagedOn(ctx, node, address, r.Msg, caller.UID)
 			mu.Lock()

@@ -68,6 +68,8 @@ type Options struct {
 	// ShareCPUs lets the ranks of a job that asks for more CPUs than there are share them, unless
 	// the job says otherwise: a single host has no other nodes.
 	ShareCPUs bool
+	// StartNodes is how many nodes a new cluster awaits before it takes jobs; see leader.Options.
+	StartNodes int
 	// Logger gets one line per event. Nil: none.
 	Logger *zap.Logger
 }

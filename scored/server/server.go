@@ -99,6 +99,7 @@ func (s *Server) compose() error {
 		JobSecret:      secret,
 		SingleUser:     s.options.SingleUser,
 		ShareCPUs:      s.options.ShareCPUs,
+		StartNodes:     s.options.StartNodes,
 		ObserveCommit:  func(d time.Duration) { s.metrics.ObserveCommit(d) },
 		ObserveRevoked: s.revoke,
 		Logger:         s.logger,

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"score/channels/abi"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
-	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -80,9 +78,7 @@ func listChannels(command *cobra.Command, daemon *client.Client, request *scorev
 	if err != nil {
 		return nil, err
 	}
-	if silent := reply.Msg.GetSilent(); len(silent) > 0 {
-		fmt.Fprintf(command.ErrOrStderr(), "scored: not answered in time: %s\n", strings.Join(silent, " "))
-	}
+	warnOfSilent(command.ErrOrStderr(), reply.Msg.GetSilent())
 	return reply.Msg, nil
 }
 

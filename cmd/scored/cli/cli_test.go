@@ -194,6 +194,14 @@ func example(t *testing.T) clienttest.Daemon {
 			}
 			return reply, err
 		},
+		Staged: func(r *scorev1.ListStagedRequest) *scorev1.ListStagedResponse {
+			reply := &scorev1.ListStagedResponse{Silent: []string{"n2"}, Unconnected: []string{"n3", "n4"}}
+			if !r.GetClear() {
+				reply.Staged = []*scorev1.Staged{{Node: "n1", Uid: 1001, User: "ann", Files: 2, Bytes: 4096, Held: 1}}
+				reply.Unconnected = []string{"n3"}
+			}
+			return reply
+		},
 		Explain: func(id uint64) (*scorev1.ExplainJobResponse, error) {
 			return &scorev1.ExplainJobResponse{Lines: []string{"Job 4 waits for CPUs.", "One job goes first."}, Resource: "cpus", JobsBefore: 1}, nil
 		},
@@ -332,6 +340,7 @@ func TestOutput(t *testing.T) {
 		"node drain n2 --json", "node drain n1 --requeue --timeout 1ms --reason disk --json", "node resume n1 n2 --json", "node remove n2 n1 --json",
 		"user set ann role=operator share=200 jobs=none memory=2G time=12h --json",
 		"history", "history --user ann -n 3 --since 2026-09-21", "history --json", "history --state cancelled", "job list --state done", "job list --json -n 2",
+		"stage list", "stage clear",
 		"version", "version --json",
 	))
 }

@@ -110,7 +110,7 @@ func TestDaemonsAndTokensAreCompleted(t *testing.T) {
 func TestDoneAsJSON(t *testing.T) {
 	staged := &scorev1.ListStagedResponse{
 		Staged: []*scorev1.Staged{{Node: "n1", Uid: 1001, User: "ann", Files: 2, Bytes: 4096, Held: 1}},
-		Silent: []string{"n2"},
+		Silent: []string{"n2"}, Unconnected: []string{"n3"},
 	}
 	socket := clienttest.Serve(t, clienttest.Daemon{
 		RemoveToken: func(id string) error {
@@ -130,7 +130,7 @@ func TestDoneAsJSON(t *testing.T) {
 		"token remove ab12 --json":     `{"schema":1,"removed":"ab12"}`,
 		"token remove ab12":            "",
 		"token remove cd34 --json":     "",
-		"stage clear --node n1 --json": `{"schema":1,"staged":[{"node":"n1","uid":1001,"user":"ann","files":2,"bytes":4096,"held":1}],"silent":["n2"]}`,
+		"stage clear --node n1 --json": `{"schema":1,"staged":[{"node":"n1","uid":1001,"user":"ann","files":2,"bytes":4096,"held":1}],"silent":["n2"],"unconnected":["n3"]}`,
 	} {
 		var out, errs, got bytes.Buffer
 		root := Root()

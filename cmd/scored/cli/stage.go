@@ -43,7 +43,11 @@ the least recently used files first (agent.stage_limit).`,
 			if err != nil {
 				return err
 			}
-			return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, asJSON)
+			if asJSON {
+				return printStagedJSON(command.OutOrStdout(), reply.Msg)
+			}
+			warnOfMissing(command.ErrOrStderr(), reply.Msg, "listed")
+			return printStaged(command.OutOrStdout(), reply.Msg)
 		}),
 	}
 	command.Flags().StringVar(&node, "node", "", "files on this `node` only")
@@ -68,13 +72,14 @@ func stageClearCommand(c *caller) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, true)
+				return printStagedJSON(command.OutOrStdout(), reply.Msg)
 			}
-			if len(reply.Msg.GetStaged()) > 0 {
-				fmt.Fprintln(command.OutOrStdout(), "kept, since jobs need it:")
-				return printStaged(command.OutOrStdout(), command.ErrOrStderr(), reply.Msg, false)
+			warnOfMissing(command.ErrOrStderr(), reply.Msg, "removed")
+			if len(reply.Msg.GetStaged()) == 0 {
+				return nil
 			}
-			return silentNodes(command.ErrOrStderr(), reply.Msg)
+			fmt.Fprintln(command.OutOrStdout(), "kept, since jobs need it:")
+			return printStaged(command.OutOrStdout(), reply.Msg)
 		}),
 	}
 	command.Flags().StringVar(&node, "node", "", "files on this `node` only")
@@ -84,31 +89,43 @@ func stageClearCommand(c *caller) *cobra.Command {
 	return command
 }
 
-func printStaged(out, errors io.Writer, reply *scorev1.ListStagedResponse, asJSON bool) error {
-	if asJSON {
-		staged := []stagedData{}
-		for _, s := range reply.GetStaged() {
-			staged = append(staged, stagedData{s.GetNode(), s.GetUid(), s.GetUser(), s.GetFiles(), s.GetBytes(), s.GetHeld()})
-		}
-		return printJSON(out, struct {
-			Schema int          `json:"schema"`
-			Staged []stagedData `json:"staged"`
-			Silent []string     `json:"silent"`
-		}{schema, staged, nonNil(reply.GetSilent())})
-	}
+func printStaged(out io.Writer, reply *scorev1.ListStagedResponse) error {
 	t := newTable(out, "NODE", "USER", "FILES", "SIZE", "HELD")
 	for _, s := range reply.GetStaged() {
 		t.row(s.GetNode(), orDash(printable(s.GetUser())), strconv.Itoa(int(s.GetFiles())), shortBytes(s.GetBytes()), strconv.Itoa(int(s.GetHeld())))
 	}
-	if err := t.flush(); err != nil {
-		return err
-	}
-	return silentNodes(errors, reply)
+	return t.flush()
 }
 
-func silentNodes(errors io.Writer, reply *scorev1.ListStagedResponse) error {
-	if len(reply.GetSilent()) > 0 {
-		fmt.Fprintf(errors, "scored: no answer from %s\n", strings.Join(reply.GetSilent(), ", "))
+func printStagedJSON(out io.Writer, reply *scorev1.ListStagedResponse) error {
+	staged := []stagedData{}
+	for _, s := range reply.GetStaged() {
+		staged = append(staged, stagedData{s.GetNode(), s.GetUid(), s.GetUser(), s.GetFiles(), s.GetBytes(), s.GetHeld()})
 	}
-	return nil
+	return printJSON(out, struct {
+		Schema      int          `json:"schema"`
+		Staged      []stagedData `json:"staged"`
+		Silent      []string     `json:"silent"`
+		Unconnected []string     `json:"unconnected"`
+	}{schema, staged, nonNil(reply.GetSilent()), nonNil(reply.GetUnconnected())})
+}
+
+// warnOfMissing names the nodes without a connection, whose files are not "listed" or "removed", and
+// those that did not answer.
+func warnOfMissing(errors io.Writer, reply *scorev1.ListStagedResponse, done string) {
+	switch nodes := reply.GetUnconnected(); len(nodes) {
+	case 0:
+	case 1:
+		fmt.Fprintf(errors, "scored: node %s is not connected: its files are not %s\n", nodes[0], done)
+	default:
+		fmt.Fprintf(errors, "scored: nodes %s are not connected: their files are not %s\n", strings.Join(nodes, ", "), done)
+	}
+	warnOfSilent(errors, reply.GetSilent())
+}
+
+// warnOfSilent names the nodes that have not answered.
+func warnOfSilent(errors io.Writer, nodes []string) {
+	if len(nodes) > 0 {
+		fmt.Fprintf(errors, "scored: no answer from %s\n", strings.Join(nodes, ", "))
+	}
 }

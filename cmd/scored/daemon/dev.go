@@ -208,6 +208,7 @@ func (c *devCluster) newServer(logger *zap.Logger) (*server.Server, error) {
 		return nil, err
 	}
 	options.ShareCPUs = true // as in the cluster of a lone scrun
+	options.StartNodes = c.nodes
 	return server.New(options)
 }
 

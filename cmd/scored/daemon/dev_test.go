@@ -88,6 +88,38 @@ func TestDev(t *testing.T) {
 	}
 }
 
+// A job that is submitted before the nodes are there waits for them.
+func TestJobWhileDevStarts(t *testing.T) {
+	const nodes = 3
+	runtime := shortDir(t)
+	t.Setenv("XDG_RUNTIME_DIR", runtime)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	devCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- runDev(devCtx, devOptions{channels: 1, nodes: nodes, logLevel: "error", out: io.Discard})
+	}()
+	daemon := client.New(filepath.Join(runtime, "score", "dev.sock"))
+	defer daemon.Close()
+	id, err := daemon.Submit(client.WithPatience(ctx, client.Patience{Gone: -1, Undecided: -1}), &scorev1.JobSpec{
+		Name: "test", Argv: []string{"/bin/true"}, WorkDir: "/", Tasks: nodes, Nodes: nodes,
+		Detached: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, StdoutPattern: os.DevNull, StderrPattern: os.DevNull, Oversubscribe: true,
+	})
+	if err != nil {
+		t.Fatal(client.Sentence(err))
+	}
+	done, err := daemon.Jobs.WaitJob(ctx, connect.NewRequest(&scorev1.WaitJobRequest{JobId: id}))
+	if err != nil || done.Msg.GetJob().GetVerdict().GetExitCode() != 0 {
+		t.Errorf("the job ended with %v, %v", done, err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 // A second cluster cannot take the first one's socket, and says so.
 func TestSecondDev(t *testing.T) {
 	socket, _, stop := startDev(t, 1)

@@ -23,7 +23,7 @@ func (p *Program) inspectOpenMPI(program, libraryPath string) {
 		libraries, _ := mpidetect.Libraries(program, libraryPath) // if some are missing, the loader will say
 		of := slices.IndexFunc(libraries, func(l mpidetect.Library) bool { return l.Name == openMPILibrary })
 		p.OpenMPI5 = of >= 0 && isOpenMPI5(libraries[of].Path)
-		p.NoWindows = p.OpenMPI5 && !mayMakeWindows(program, libraries, libraries[of].Path, libraryPath)
+		p.NoWindows = p.OpenMPI5 && !mayMakeWindows(program, libraries)
 	case Interpreter:
 		p.OpenMPI5 = isOpenMPI5(mpidetect.Find(openMPILibrary, libraryPath))
 	case Unknown, MPICH, EmbeddedMPICH, ClosedMPICH, OpenSHMEM, Libfabric, GASNet, Newer, OtherMPI, Static, Launcher:

@@ -21,17 +21,14 @@ const mpiLibraries = "libmpi"
 // it, or one of its libraries that Open MPI does not bring, calls such a function, or it may load a
 // library that does. Those of the system that load some, like that of OpenMP, know nothing of MPI. It
 // returns true for a file that it cannot read.
-func mayMakeWindows(program string, libraries []mpidetect.Library, openMPI, libraryPath string) bool {
+func mayMakeWindows(program string, libraries []mpidetect.Library) bool {
 	if imports(program, slices.Concat(windowCalls, load)) {
 		return true
 	}
-	brought, err := mpidetect.Libraries(openMPI, libraryPath)
-	if err != nil {
-		return true
-	}
+	brought := neededBy(openMPILibrary, libraries)
 	return slices.ContainsFunc(libraries, func(l mpidetect.Library) bool {
 		switch {
-		case strings.HasPrefix(l.Name, mpiLibraries), slices.ContainsFunc(brought, func(b mpidetect.Library) bool { return b.Name == l.Name }):
+		case strings.HasPrefix(l.Name, mpiLibraries), brought[l.Name]:
 			return false
 		case l.System:
 			return imports(l.Path, windowCalls)
@@ -39,6 +36,24 @@ func mayMakeWindows(program string, libraries []mpidetect.Library, openMPI, libr
 			return imports(l.Path, slices.Concat(windowCalls, load))
 		}
 	})
+}
+
+// neededBy returns the names of a library and of those that it needs, directly or through others.
+func neededBy(name string, libraries []mpidetect.Library) map[string]bool {
+	needs := make(map[string][]string, len(libraries))
+	for _, l := range libraries {
+		needs[l.Name] = l.Needed
+	}
+	found := map[string]bool{name: true}
+	for next := []string{name}; len(next) > 0; next = next[1:] {
+		for _, needed := range needs[next[0]] {
+			if !found[needed] {
+				found[needed] = true
+				next = append(next, needed)
+			}
+		}
+	}
+	return found
 }
 
 // imports reports whether a file has a symbol of another one whose name begins with one of these, in

@@ -18,6 +18,8 @@ type Library struct {
 	// Base means that it is a part of the C library, which works only with the loader that it came
 	// with.
 	Base bool
+	// Needed are the names of the libraries that it needs itself.
+	Needed []string
 }
 
 // maxLibraries bounds the libraries of a program.
@@ -74,7 +76,7 @@ func Libraries(path, libraryPath string) ([]Library, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%w: %s needs %s, which is not on this host", ErrLibrary, next[0].path, name)
 			}
-			all = append(all, Library{Name: name, Path: found, System: inSystem(found), Base: isBase(name)})
+			all = append(all, Library{Name: name, Path: found, System: inSystem(found), Base: isBase(name), Needed: library.Needed})
 			next = append(next, newLayer(found, library, next[0].rpath))
 		}
 	}

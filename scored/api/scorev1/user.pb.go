@@ -6302,8 +6302,9 @@ func (x *ListStagedRequest) GetUid() uint32 {
 
 type ListStagedResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Staged        []*Staged              `protobuf:"bytes,1,rep,name=staged" json:"staged,omitempty"` // by node and user
-	Silent        []string               `protobuf:"bytes,2,rep,name=silent" json:"silent,omitempty"` // nodes that did not answer
+	Staged        []*Staged              `protobuf:"bytes,1,rep,name=staged" json:"staged,omitempty"`           // by node and user
+	Silent        []string               `protobuf:"bytes,2,rep,name=silent" json:"silent,omitempty"`           // nodes that did not answer
+	Unconnected   []string               `protobuf:"bytes,3,rep,name=unconnected" json:"unconnected,omitempty"` // nodes without a connection, which were not asked
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6348,6 +6349,13 @@ func (x *ListStagedResponse) GetStaged() []*Staged {
 func (x *ListStagedResponse) GetSilent() []string {
 	if x != nil {
 		return x.Silent
+	}
+	return nil
+}
+
+func (x *ListStagedResponse) GetUnconnected() []string {
+	if x != nil {
+		return x.Unconnected
 	}
 	return nil
 }
@@ -7413,10 +7421,11 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x05clear\x18\x01 \x01(\bR\x05clear\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x10\n" +
 	"\x03all\x18\x03 \x01(\bR\x03all\x12\x10\n" +
-	"\x03uid\x18\x04 \x01(\rR\x03uid\"V\n" +
+	"\x03uid\x18\x04 \x01(\rR\x03uid\"x\n" +
 	"\x12ListStagedResponse\x12(\n" +
 	"\x06staged\x18\x01 \x03(\v2\x10.score.v1.StagedR\x06staged\x12\x16\n" +
-	"\x06silent\x18\x02 \x03(\tR\x06silent\"\x82\x01\n" +
+	"\x06silent\x18\x02 \x03(\tR\x06silent\x12 \n" +
+	"\vunconnected\x18\x03 \x03(\tR\vunconnected\"\x82\x01\n" +
 	"\x06Staged\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\rR\x03uid\x12\x12\n" +
