@@ -2,6 +2,7 @@ package pm_test
 
 import (
 	"score/channels/abi"
+	"score/pm"
 	"testing"
 	"time"
 )
@@ -43,5 +44,45 @@ func TestNap(t *testing.T) {
 	chs[0].Awake()
 	if how, _ := img.Waits(); how != abi.WaitNone {
 		t.Errorf("awake, and the node sees %d", how)
+	}
+}
+
+// TestNapsKeepTheWatcher: what ends a nap inside the node leaves the thread that waits for datagrams
+// where it is, since to stop it and to begin again takes six switches between threads; and that
+// thread still wakes the rank.
+func TestNapsKeepTheWatcher(t *testing.T) {
+	chs, _ := joinNodes(t, 2, 2, pm.DefaultSettings())
+	ctx := within(t)
+	never := func() bool { return false }
+	nap := func(timeout time.Duration, wantBulk bool) {
+		t.Helper()
+		chs[0].Nap(timeout, never)
+		if armed, bulk := chs[0].Watched(); !armed || bulk != wantBulk {
+			t.Errorf("after a nap of %v: watched %v, for bulk datagrams %v, want those %v", timeout, armed, bulk, wantBulk)
+		}
+	}
+	bulk := chs[0].OpenBulk()
+	if bulk == nil {
+		t.Fatal("no socket for bulk datagrams")
+	}
+	const short, long = 100 * time.Microsecond, 2 * time.Millisecond
+	nap(short, false)
+	bulk.Expect(true)
+	nap(short, true)
+	bulk.Expect(false)
+	nap(short, true)
+	nap(long, false)
+	if err := exchangeOne(chs[1], chs[0], []byte("near")); err != nil {
+		t.Fatal(err)
+	}
+	nap(short, false)
+	for range 3 {
+		if err := sendFar(ctx, chs[2], 0, []byte("far")); err != nil {
+			t.Fatal(err)
+		}
+		chs[0].Nap(time.Hour, never)
+		if _, data, err := nextFrom(ctx, chs[0]); err != nil || string(data) != "far" {
+			t.Fatalf("%q, %v", data, err)
+		}
 	}
 }

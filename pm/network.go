@@ -238,18 +238,27 @@ func (c *Channel) sleep(timeout time.Duration, check func() bool) {
 		return
 	}
 	c.net.empty = 0 // poll at full rate now
-	if due := c.net.driver.Due(); due != flowctl.NoDeadline {
+	if due := c.net.dueAfter(channels.Nanos()); due != flowctl.NoDeadline {
 		timeout = min(timeout, max(time.Duration(due-channels.Nanos()), 0))
 	}
 	barred := c.net.barred
 	if c.net.barred = false; barred {
 		timeout = min(timeout, barredSleep) // space may have come free already, and nobody will wake this rank for it
 	}
-	c.net.watcher.arm()
+	c.net.watcher.arm(timeout)
 	c.img.Sleep(timeout, func() bool {
 		return check() || c.net.watcher.fired() || c.dueBefore(timeout) || c.net.barred && !barred
 	})
-	c.net.watcher.disarm()
+}
+
+// dueAfter does what is due by now, so that a sleep does not end as soon as it begins, and returns
+// when the protocol wants to be driven next.
+func (n *network) dueAfter(now int64) int64 {
+	if n.driver.Due() <= now && n.driver.Enter() {
+		n.driver.Drive(now)
+		n.driver.Leave()
+	}
+	return n.driver.Due()
 }
 
 // dueBefore reports whether the check before the sleep has made an earlier instant due.

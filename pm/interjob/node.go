@@ -21,6 +21,9 @@ const (
 	// maxStrangers bounds the connections that have not authenticated yet. The next wait in the
 	// kernel's queue.
 	maxStrangers = 32
+	// readyPause is how often Ready looks for connections, by a system call: a rank that waits for
+	// peers of its own job sleeps up to ten thousand times a second.
+	readyPause = time.Millisecond
 	// closeTimeout bounds how long Close waits until the kernel has taken the last messages.
 	closeTimeout = 2 * time.Second
 )
@@ -47,6 +50,7 @@ type Node struct {
 	in       chan Frame
 	spare    chan []byte
 	polls    int
+	looked   time.Time // when Ready last looked for connections
 
 	ctx   context.Context // ends with the node; connections end with it
 	end   context.CancelFunc
@@ -137,9 +141,11 @@ func (n *Node) Due() bool {
 	return false
 }
 
-// Ready reports whether Poll has something to return. It also looks for connections.
+// Ready reports whether Poll has something to return. It also looks for connections, once in
+// readyPause.
 func (n *Node) Ready() bool {
-	if len(n.in) == 0 {
+	if len(n.in) == 0 && time.Since(n.looked) >= readyPause {
+		n.looked = time.Now()
 		n.acceptOnce()
 	}
 	return len(n.in) > 0

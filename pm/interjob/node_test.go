@@ -293,3 +293,20 @@ func TestListenAtAnAddressOfNobody(t *testing.T) {
 		}
 	}
 }
+
+// TestReadySpacesItsCalls: a rank that sleeps in short turns asks Ready at each of them, and a look
+// for connections is a system call.
+func TestReadySpacesItsCalls(t *testing.T) {
+	a, b := newEnd(t, 1, 0), newEnd(t, 2, 0)
+	a.send(t, peerOf(t, a.Node, b.Address()), []byte("x"))
+	b.looked = time.Now().Add(time.Hour)
+	for range 1000 {
+		if b.Ready() || b.listener.strangers.Load() != 0 || len(b.known) != 0 {
+			t.Fatal("it looked for connections")
+		}
+	}
+	b.looked = time.Time{}
+	if f := b.next(t); string(f.Data) != "x" {
+		t.Errorf("%+v", f)
+	}
+}

@@ -81,22 +81,12 @@ func score_nap(h, microseconds C.int64_t) {
 	d.Nap(time.Duration(microseconds)*time.Microsecond, c)
 }
 
-const (
-	// idleReads is the number of empty reads of a queue after which a reader sleeps: ten
-	// milliseconds of them, so that a program that computes in step with its neighbours never
-	// sleeps.
-	idleReads = 1 << 16
-	// crowdedReads is the same if the node's ranks share CPUs: about the cost of falling asleep and
-	// waking.
-	crowdedReads = 1 << 6
-)
-
-//export score_idle_reads
-func score_idle_reads() C.int64_t {
+//export score_crowded
+func score_crowded() C.int64_t {
 	d := locked()
 	defer d.Unlock()
 	if d.Crowded() {
-		return crowdedReads
+		return 1
 	}
-	return idleReads
+	return 0
 }

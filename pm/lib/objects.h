@@ -79,7 +79,7 @@ struct pm_cq {
 	_Atomic uint64_t signaled;
 	struct pm_spacing reads;
 	/* Of reads that find nothing, see rest. */
-	uint32_t idle, patience;
+	uint32_t idle, begun, patience;
 	int64_t since, quiet_since, used;
 	_Alignas(64) _Atomic uint64_t head;
 	_Alignas(64) _Atomic uint64_t tail;
@@ -179,8 +179,8 @@ static inline int pm_wait(int64_t microseconds, score_watch *w)
 	return 0;
 }
 
-/* How many reads that find nothing go by before the reader sleeps. */
-uint32_t pm_idle_reads(void);
+/* pm_crowded reports whether the ranks on this node have fewer CPUs than they are. */
+bool pm_crowded(void);
 /* pm_return_faults gives the program its handlers of faults back, for faults outside this library. */
 void pm_return_faults(void);
 

@@ -17,14 +17,14 @@ __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void)
 	return &provider;
 }
 
-uint32_t pm_idle_reads(void)
+bool pm_crowded(void)
 {
-	static _Atomic uint32_t reads;
-	uint32_t n = atomic_load_explicit(&reads, memory_order_relaxed);
+	static _Atomic int8_t crowded = -1;
+	int8_t c = atomic_load_explicit(&crowded, memory_order_relaxed);
 
-	if (n == 0) {
-		n = (uint32_t)score_idle_reads();
-		atomic_store_explicit(&reads, n, memory_order_relaxed);
+	if (c < 0) {
+		c = score_crowded() != 0;
+		atomic_store_explicit(&crowded, c, memory_order_relaxed);
 	}
-	return n;
+	return c;
 }

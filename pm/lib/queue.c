@@ -16,7 +16,17 @@ enum {
 	QUIET_NS = 10000000,   /* a program that found nothing for so long polls less between sleeps */
 	LONG_QUIET_NS = 100000000,
 	IDLE_NS = 1000000000,
+	/* Ten milliseconds of empty reads, so that a program that computes in step with its neighbours never sleeps. */
+	IDLE_READS = 1 << 16,
+	/* If ranks share CPUs, the one that is waited for may need this one: some of the cost of falling asleep and waking. */
+	CROWDED_READS = 24,
+	/* The shortest sleep of one that only polls, then. It sleeps as long as it has waited: each end of a sleep interrupts a peer. */
+	CROWDED_NAP_US = 100,
 };
+
+static int64_t between(int64_t least, int64_t n, int64_t most) { return n < least ? least : n > most ? most : n; }
+
+static uint32_t patience(void) { return pm_crowded() ? CROWDED_READS : IDLE_READS; }
 
 static void lock(atomic_flag *l)
 {
@@ -74,6 +84,14 @@ static ssize_t take(struct pm_cq *q, void *buf, size_t count, fi_addr_t *sources
 	return n == 0 && head != tail ? -FI_EAVAIL : (ssize_t)n;
 }
 
+/* begin_reads begins to measure reads in vain. */
+static void begin_reads(struct pm_cq *q)
+{
+	q->begun = q->idle;
+	q->since = nanoseconds();
+	q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
 /*
  * rest is called after a read that found nothing. After many of them it sleeps no longer than they
  * took, so that a program that works between its reads, or polls many things, loses half its time
@@ -83,12 +101,14 @@ static void rest(struct pm_cq *q)
 {
 	int64_t now, used, quiet, nap;
 
-	if (++q->idle == CLOCK_READS && q->since == 0) {
-		q->since = q->quiet_since = nanoseconds();
-		q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
-		q->patience = pm_idle_reads();
+	if (++q->idle <= CLOCK_READS)
+		return;
+	if (q->since == 0) {
+		q->patience = patience();
+		q->quiet_since = nanoseconds();
+		begin_reads(q);
 	}
-	if (q->idle <= CLOCK_READS || q->idle < q->patience)
+	if (q->idle < q->patience)
 		return;
 	now = nanoseconds();
 	used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID) - q->used;
@@ -96,19 +116,20 @@ static void rest(struct pm_cq *q)
 	nap = (now - q->since) / 1000;
 	if (nap > NAP_US)
 		nap = NAP_US;
-	if (used > (int64_t)q->idle * TIGHT_NS) {
-		q->patience = pm_idle_reads();
+	if (used > (int64_t)(q->idle - q->begun) * TIGHT_NS) {
+		q->patience = patience();
 	} else if (quiet > QUIET_NS) {
 		q->patience /= 4;
 		nap = quiet > IDLE_NS ? IDLE_NAP_US : quiet > LONG_QUIET_NS ? LONG_NAP_US : NAP_US;
+	} else if (pm_crowded()) {
+		nap = between(CROWDED_NAP_US, quiet / 1000, NAP_US);
 	}
 	if (pm_enter() == 0) {
 		score_nap(q->handle, nap);
 		pm_leave();
 	}
 	q->idle = 0;
-	q->since = nanoseconds();
-	q->used = nanoseconds_of(CLOCK_THREAD_CPUTIME_ID);
+	begin_reads(q);
 }
 
 /* poll_once reads once, with progress if nothing is there. */

@@ -37,10 +37,11 @@ func (i *Iface) wait(ctx context.Context) error {
 	return i.waitFor(ctx, time.Now().Add(i.bulkSleep()))
 }
 
-// nap sleeps; with anything under way it waits for that.
+// nap sleeps. With answers under way it sleeps no longer than wait would; with something to send, or
+// a lost peer, it waits for that.
 func (i *Iface) nap(timeout time.Duration, stop func() bool) {
-	if !i.closed && i.pulls == 0 && i.owed == 0 && len(i.lost) == 0 && len(i.active) == 0 {
-		i.ch.Nap(timeout, stop)
+	if !i.closed && len(i.lost) == 0 && len(i.active) == 0 {
+		i.napBesideAnswers(timeout, stop)
 		return
 	}
 	if stop() {
@@ -49,6 +50,17 @@ func (i *Iface) nap(timeout time.Duration, stop func() bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	_ = i.wait(ctx) // whatever it was, the next poll finds it
+}
+
+func (i *Iface) napBesideAnswers(timeout time.Duration, stop func() bool) {
+	if i.pulls > 0 && i.copyLate() > 0 {
+		return
+	}
+	if i.owed > 0 {
+		i.checkPeers()
+		timeout = min(timeout, i.bulkSleep())
+	}
+	i.ch.Nap(timeout, stop)
 }
 
 // waitSpace waits until the first EP with something to send can go on; Progress then serves the
