@@ -30,6 +30,7 @@ type Forker struct {
 	inherited [maxResource + 1]unix.Rlimit
 	changed   bool
 	oom       oomScore
+	sessions  bool // the kernel shares processors among sessions: a setting of the host's boot
 }
 
 // NewForker starts the thread. The Reaper gets every started rank; it must outlive the Forker.
@@ -67,6 +68,7 @@ func (f *Forker) run(ready chan<- error) {
 	if err == nil {
 		err = forgetAgent()
 	}
+	f.sessions = sharesSessions()
 	ready <- err
 	if err != nil {
 		return
@@ -152,7 +154,7 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	if err != nil {
 		return nil, startError(r, err)
 	}
-	shareProcessor(pid, r.Sharers)
+	f.shareProcessor(pid, r.Sharers)
 	if len(late) > 0 {
 		err = limitStopped(pid, late, r.User)
 	}

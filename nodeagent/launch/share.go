@@ -27,17 +27,33 @@ func niceFor(sharers int) int {
 	return nice
 }
 
+// sharesSessions reports whether the kernel shares processors among sessions.
+func sharesSessions() bool {
+	on, err := os.ReadFile(autogroups)
+	return err == nil && strings.TrimSpace(string(on)) == "1"
+}
+
 // shareProcessor gives a rank that shares a processor its part of one program's share: by its
 // session where sessions have shares, else by its nice value. This helps the daemons beside the
 // ranks, so an error is ignored: ordinary users may set few sessions in a second.
-func shareProcessor(pid, sharers int) {
+func (f *Forker) shareProcessor(pid, sharers int) {
 	nice := niceFor(sharers)
-	if nice == 0 {
+	switch {
+	case nice == 0:
+	case f.sessions:
+		niceSession(pid, nice)
+	default:
+		_ = unix.Setpriority(unix.PRIO_PGRP, pid, nice)
+	}
+}
+
+// niceSession sets the nice value of the session that a process leads. It is called for every rank,
+// and package os would make five system calls more for a file of /proc.
+func niceSession(pid, nice int) {
+	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/autogroup", unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
 		return
 	}
-	if on, err := os.ReadFile(autogroups); err == nil && strings.TrimSpace(string(on)) == "1" {
-		_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/autogroup", []byte(strconv.Itoa(nice)), 0)
-		return
-	}
-	_ = unix.Setpriority(unix.PRIO_PGRP, pid, nice)
+	_, _ = unix.Write(fd, strconv.AppendInt(nil, int64(nice), 10))
+	unix.Close(fd)
 }

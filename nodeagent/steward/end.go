@@ -117,12 +117,10 @@ func (s *steward) lease(until int64) {
 func (s *steward) kill() {
 	s.stopForking.Store(true)
 	container := s.job.container
-	s.helpers.Add(1)
-	go func() {
-		defer s.helpers.Done()
+	s.help(func() {
 		// The sweep ends what is left at the deadline.
 		_ = container.Kill(time.Now().Add(killWait))
-	}()
+	})
 }
 
 // sweep ends the processes that the ranks have left behind, for as long as it takes: a job with a
@@ -132,9 +130,7 @@ func (s *steward) kill() {
 func (s *steward) sweep() {
 	s.acknowledge()
 	j, container, last, stored := s.job, s.job.container, s.life.Killed(), s.job.stored
-	s.helpers.Add(1)
-	go func() {
-		defer s.helpers.Done()
+	s.help(func() {
 		for told := false; ; told = true {
 			err := container.Kill(time.Now().Add(killWait))
 			if err == nil {
@@ -153,7 +149,7 @@ func (s *steward) sweep() {
 			s.loop.post(func() { s.noteLoss("output files may lack their end: they could not be completed in time") })
 		}
 		s.loop.post(s.swept)
-	}()
+	})
 }
 
 // awaitFiles waits for the files of a detached job and reports whether they are complete.

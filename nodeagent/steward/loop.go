@@ -49,7 +49,7 @@ type loop struct {
 	ready    int // of events
 	err      error
 	pollOnce func(uintptr) bool // l.poll, made once
-	rested   bool               // the last wait in Go's poller was longer than a moment
+	rested   bool               // the next wait is in Go's poller: the last was longer than a moment, or yield
 
 	mu     sync.Mutex
 	posted []func() // guarded by mu
@@ -165,6 +165,10 @@ func (l *loop) pollEvents(deadline time.Time) bool {
 
 // expect announces that the last action causes another event within a moment.
 func (l *loop) expect() { l.rested = false }
+
+// yield announces that another goroutine has work: the next wait, in Go's poller, gives up the
+// processor.
+func (l *loop) yield() { l.rested = true }
 
 // post makes the loop's goroutine run f, soon and in the order of the calls.
 // After the loop's end it does nothing.

@@ -20,9 +20,10 @@ import (
 const (
 	// listenerFD is where the agent leaves the listening socket.
 	listenerFD = 3
-	// processors is the number of Go processors: one loop for control and PMI, one for output, and
-	// a forking thread that mostly waits. The CPUs belong to the ranks.
-	processors = 2
+	// processors is the number of Go processors: one for each loop, which keeps it while it waits
+	// for the next event (lingerMillis), and one for the goroutines that fork, reap and sweep. With
+	// two, half of the ends of jobs were reported a millisecond late.
+	processors = 3
 )
 
 // Exit statuses of the steward itself.

@@ -48,9 +48,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		s.prepared(err)
 		return
 	}
-	s.helpers.Add(1)
-	go func() {
-		defer s.helpers.Done()
+	s.help(func() {
 		err := j.prepare(s)
 		if reason := j.killedFor.Load(); reason != nil {
 			j.storeReason(*reason)
@@ -58,7 +56,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 			j.storeReason(j.failure(err))
 		}
 		s.loop.post(func() { s.prepared(err) })
-	}()
+	})
 }
 
 // prepared reports the result of the preparation to the agent.

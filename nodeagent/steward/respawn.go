@@ -45,12 +45,10 @@ func (s *steward) respawn(k, incarnation int) {
 		s.applyPMIx(s.job.pmix.server.OnRespawned(s.now(), rank, incarnation))
 	}
 	j := s.job
-	s.helpers.Add(1)
-	go func() {
-		defer s.helpers.Done()
+	s.help(func() {
 		process, err := s.forkAgain(j, k)
 		s.loop.post(func() { s.respawned(k, incarnation, process, err) })
-	}()
+	})
 }
 
 func howEnded(r *localRank) string {

@@ -13,9 +13,7 @@ import (
 // start forks the ranks in a goroutine of its own: the loop serves the first ones while the last
 // are still to come.
 func (s *steward) start() {
-	s.helpers.Add(1)
-	go func() {
-		defer s.helpers.Done()
+	s.help(func() {
 		whole := s.forkAll(s.job)
 		at := monotonicNanos()
 		s.loop.post(func() {
@@ -24,7 +22,7 @@ func (s *steward) start() {
 			}
 			s.startEnded()
 		})
-	}()
+	})
 }
 
 // forkAll forks the ranks, and reports whether each has a process.

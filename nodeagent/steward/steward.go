@@ -204,6 +204,12 @@ func (s *steward) close() {
 	s.closeGroup()
 }
 
+// help runs f in a goroutine of its own, and leaves it the loop's processor.
+func (s *steward) help(f func()) {
+	s.helpers.Go(f)
+	s.loop.yield()
+}
+
 // waitHelpers waits for the helper goroutines. One may be blocked by a file system that does not
 // answer; the end of the process ends it.
 func (s *steward) waitHelpers() {
