@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// talk sends messages until the sender has or has not a lane.
-func talk(t *testing.T, in *Inbox, s *Sender, open bool) {
+// talk sends messages until the sender has a lane.
+func talk(t *testing.T, in *Inbox, s *Sender) {
 	t.Helper()
 	for range 2 * laneAfter {
-		if s.open == open {
+		if s.open {
 			return
 		}
 		if err := s.Send([]byte("talk")); err != nil {
@@ -26,8 +26,8 @@ func talk(t *testing.T, in *Inbox, s *Sender, open bool) {
 			t.Fatal(err)
 		}
 	}
-	if s.open != open {
-		t.Fatalf("rank %d: lane open %v", s.rank, s.open)
+	if !s.open {
+		t.Fatalf("rank %d has no lane", s.rank)
 	}
 }
 
@@ -43,7 +43,7 @@ func TestSilentLaneMovesOn(t *testing.T) {
 	in.lanes.checkedAt = math.MaxInt64
 	first, _ := img.Sender(1)
 	second, _ := img.Sender(2)
-	talk(t, in, first, true)
+	talk(t, in, first)
 	for range laneAfter + 1 {
 		if err := second.Send(nil); err != nil {
 			t.Fatal(err)
@@ -84,7 +84,7 @@ func TestSilentLaneMovesOn(t *testing.T) {
 		t.Fatal("cannot be given back")
 	}
 	in.Poll()
-	talk(t, in, second, true)
+	talk(t, in, second)
 	if n := img.Counter(abi.LanesGivenBack); n != 1 || img.Counter(abi.LanesOpened) != 2 {
 		t.Fatalf("%d lanes given back", n)
 	}
@@ -97,7 +97,7 @@ func TestWishIsForgotten(t *testing.T) {
 	in.lanes.checkedAt = math.MaxInt64
 	first, _ := img.Sender(1)
 	second, _ := img.Sender(2)
-	talk(t, in, first, true)
+	talk(t, in, first)
 	for second.sharedCount <= laneAfter {
 		if err := second.Send(nil); err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestHeldMessageKeepsItsLane(t *testing.T) {
 	in, _ := img.Inbox(nil)
 	in.lanes.checkedAt = math.MaxInt64
 	s, _ := img.Sender(1)
-	talk(t, in, s, true)
+	talk(t, in, s)
 	for _, text := range []string{"one", "two"} {
 		if err := s.Send([]byte(text)); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestLaneOfTheDead(t *testing.T) {
 		in, _ := img.Inbox(nil)
 		in.lanes.checkedAt = math.MaxInt64
 		s, _ := img.Sender(1)
-		talk(t, in, s, true)
+		talk(t, in, s)
 		if err := s.Send([]byte("last")); err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func TestLaneMemoryMoves(t *testing.T) {
 	toA, _ := a.Sender(1)
 	toB, _ := b.Sender(1)
 	before := blocks(t, a)
-	talk(t, inA, toA, true)
+	talk(t, inA, toA)
 	if blocks(t, a)-before < lane {
 		t.Fatalf("a lane takes %d bytes", blocks(t, a)-before)
 	}
@@ -246,12 +246,12 @@ func TestLaneMemoryMoves(t *testing.T) {
 		t.Fatalf("%d lanes, %d bytes", inA.lanes.charged, blocks(t, a)-before)
 	}
 	inB.checkLanes()
-	talk(t, inB, toB, true)
+	talk(t, inB, toB)
 	inB.Close()
 	toA.sharedCount = laneAfter
 	toA.claim() // in vain
 	inA.checkLanes()
-	talk(t, inA, toA, true) // in memory that reads as zero, it goes on where it was
+	talk(t, inA, toA) // in memory that reads as zero, it goes on where it was
 	for i := range 3000 {
 		if err := toA.Send(text(i, i%4000)); err != nil {
 			t.Fatal(err)
@@ -289,7 +289,7 @@ func TestImpossibleEnds(t *testing.T) {
 			img := heapImage(t, 3, abi.Geometry{Lanes: 2})
 			in, _ := img.Inbox(nil)
 			s, _ := img.Sender(1)
-			talk(t, in, s, true)
+			talk(t, in, s)
 			pos, _ := s.shared.reserve(abi.LaneEndBytes)
 			binary.LittleEndian.PutUint64(s.shared.bytes(pos, abi.LaneEndBytes), c.tail)
 			s.shared.publishAt(pos, abi.Commit(c.length, abi.KindLaneEnd, 1), c.lane)

@@ -39,8 +39,8 @@ func startPair(t testing.TB, change func(*nodeagent.Options)) *pair {
 	return p
 }
 
-// prepare orders a job with the same number of ranks on both nodes.
-func (p *pair) prepare(t testing.TB, job uint64, perNode int, argv ...string) {
+// prepare orders job 1 with the same number of ranks on both nodes.
+func (p *pair) prepare(t testing.TB, perNode int, argv ...string) {
 	t.Helper()
 	places := make([]*scorev1.NodePlace, len(p.nodes))
 	for i := range p.nodes {
@@ -51,14 +51,14 @@ func (p *pair) prepare(t testing.TB, job uint64, perNode int, argv ...string) {
 		}
 	}
 	for i, n := range p.nodes {
-		order := n.order(job, argv...)
+		order := n.order(1, argv...)
 		order.Spec.Tasks = uint32(2 * perNode)
 		order.FencesByMessage = !p.byAgents
 		order.Places, order.NodeIndex, order.UniverseSize = places, uint32(i), uint32(2*perNode)
 		p.sessions[i].Send(prepareMessage(order))
 	}
 	for _, s := range p.sessions {
-		if m := prepared(t, s, job); m.GetExitCode() != 0 {
+		if m := prepared(t, s, 1); m.GetExitCode() != 0 {
 			t.Fatalf("not prepared: %v", m)
 		}
 	}
@@ -85,8 +85,8 @@ int main(int argc, char **argv) {
 }
 `
 
-// compile builds an MPI program with Debian's MPICH.
-func compile(t testing.TB, source string) string {
+// compileHello builds the program hello with Debian's MPICH.
+func compileHello(t testing.TB) string {
 	t.Helper()
 	compiler, err := exec.LookPath("mpicc.mpich")
 	if err != nil {
@@ -94,7 +94,7 @@ func compile(t testing.TB, source string) string {
 	}
 	dir := t.TempDir()
 	file, program := filepath.Join(dir, "a.c"), filepath.Join(dir, "a.out")
-	if err := os.WriteFile(file, []byte(source), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte(hello), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(compiler, "-o", program, file).CombinedOutput(); err != nil {
@@ -121,12 +121,12 @@ func TestMPICHOverTwoNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; run without -short")
 	}
-	program := compile(t, hello)
+	program := compileHello(t)
 	for _, mode := range exchangeModes() {
 		t.Run(mode.name, func(t *testing.T) {
 			p := startPair(t, mode.change)
 			p.byAgents = mode.byAgents
-			p.prepare(t, 1, 2, program)
+			p.prepare(t, 2, program)
 			var streams [2]*stdio
 			for i, n := range p.nodes {
 				streams[i] = attach(t, n, p.sessions[i], 1)
@@ -156,7 +156,7 @@ func TestUnreachablePeerEndsTheJob(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for a bound of many seconds; run without -short")
 	}
-	program := compile(t, hello)
+	program := compileHello(t)
 	for _, byAgents := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by agents %v", byAgents), func(t *testing.T) { unreachablePeerEndsTheJob(t, program, byAgents) })
 	}
@@ -165,7 +165,7 @@ func TestUnreachablePeerEndsTheJob(t *testing.T) {
 func unreachablePeerEndsTheJob(t *testing.T, program string, byAgents bool) {
 	p := startPair(t, func(*nodeagent.Options) {})
 	p.byAgents = byAgents
-	p.prepare(t, 1, 1, program)
+	p.prepare(t, 1, program)
 	p.nodes[0].stop() // the root of the tree
 	p.sessions[1].Send(planMessage(1, 1, time.Second, []uint64{1}))
 	abort := p.sessions[1].Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()

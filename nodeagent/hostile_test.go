@@ -20,7 +20,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 		t.Skip("waits for seconds; run without -short")
 	}
 	const tree, bruck = uint32(fence.TreeAlgorithm), uint32(fence.BruckAlgorithm)
-	program := compile(t, hello)
+	program := compileHello(t)
 	for _, test := range []struct {
 		name     string
 		nonsense *scorev1.CollectRequest
@@ -40,7 +40,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 			p := startPair(t, func(*nodeagent.Options) {})
 			mustPrepare(t, p.sessions[0], p.nodes[0].order(2, "sleep", "1000")) // another job
 			p.byAgents = true
-			p.prepare(t, 1, 1, program)
+			p.prepare(t, 1, program)
 			test.nonsense.JobId = 1
 			_, err := p.nodes[0].asAgent(p.sessions[0], p.sessions[1].Hello.GetNode()).Collect(t.Context(), connect.NewRequest(test.nonsense))
 			if err != nil && connect.CodeOf(err) != connect.CodeFailedPrecondition {
@@ -97,7 +97,7 @@ func TestPlansOfNonsenseAreIgnored(t *testing.T) {
 }
 
 func TestForeignAddressIsNotCalled(t *testing.T) {
-	program := compile(t, hello)
+	program := compileHello(t)
 	for _, byAgents := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by agents %v", byAgents), func(t *testing.T) { foreignAddressIsNotCalled(t, program, byAgents) })
 	}
@@ -127,7 +127,7 @@ func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 // node, is refused.
 func TestAnAgentSpeaksForItsNode(t *testing.T) {
 	p := startPair(t, func(*nodeagent.Options) {})
-	p.prepare(t, 1, 1, compile(t, hello))
+	p.prepare(t, 1, compileHello(t))
 	for name, ask := range map[string]func(calls scorev1connect.PeerServiceClient) error{
 		"a collective": func(calls scorev1connect.PeerServiceClient) error {
 			_, err := calls.Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1, FromNodeIndex: 1, Again: true}))

@@ -63,7 +63,7 @@ func TestKillEitherEnd(t *testing.T) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for i := range 12 {
-		g := startRanks(t, 2, "victim", nil)
+		g := startRanks(t, 2, "victim")
 		localtest.AwaitTraffic(t, g, i%2)
 		time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
 		if err := g.Kill(i % 2); err != nil {
@@ -129,7 +129,7 @@ func floodChannel(ch *pm.Channel) error {
 
 // TestManySendersFewCPUs has eight senders fill one inbox, on fewer processors than ranks.
 func TestManySendersFewCPUs(t *testing.T) {
-	g := startRanks(t, 9, "crowd", nil, "PM_TEST_N=3000")
+	g := startRanks(t, 9, "crowd", "PM_TEST_N=3000")
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func spinFor(d time.Duration) {
 }
 
 func TestNoWakeUpIsLost(t *testing.T) {
-	g := startRanks(t, 2, "doze", nil, pm.EnvSpin+"=0")
+	g := startRanks(t, 2, "doze", pm.EnvSpin+"=0")
 	img, err := g.Hub().Image(1, 0)
 	if err != nil {
 		t.Fatal(err)

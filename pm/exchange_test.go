@@ -101,7 +101,7 @@ func TestMillionMessagesBetweenProcesses(t *testing.T) {
 			if testing.Short() || c.name != "immediate" {
 				n /= 10
 			}
-			g := startRanks(t, 2, "exchange", nil, "PM_TEST_N="+strconv.Itoa(n), c.env)
+			g := startRanks(t, 2, "exchange", "PM_TEST_N="+strconv.Itoa(n), c.env)
 			if err := g.Wait(); err != nil {
 				t.Fatal(err)
 			}

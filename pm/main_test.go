@@ -40,9 +40,9 @@ func TestMain(m *testing.M) {
 }
 
 // startRanks starts ranks that play a role.
-func startRanks(t testing.TB, ranks int, role string, cpus []int, env ...string) *local.Group {
+func startRanks(t testing.TB, ranks int, role string, env ...string) *local.Group {
 	t.Helper()
-	return startShaped(t, abi.Geometry{}, ranks, role, cpus, env...)
+	return startShaped(t, abi.Geometry{}, ranks, role, nil, env...)
 }
 
 func startShaped(t testing.TB, g abi.Geometry, ranks int, role string, cpus []int, env ...string) *local.Group {

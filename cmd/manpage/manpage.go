@@ -1,5 +1,5 @@
-// Package manpage renders manual pages and shell completions from cobra commands, so that they
-// agree with the help texts.
+// Package manpage renders help texts, manual pages and shell completions from cobra commands, so that
+// they agree.
 //
 // Cobra's own generator (cobra/doc) is not used: it reads help texts as Markdown, which they are
 // not, omits exit codes and the list of commands, and needs two more modules. Pages have no date,
@@ -42,13 +42,9 @@ func (p Page) Render() string {
 	section(&out, "NAME")
 	fmt.Fprintf(&out, "%s \\- %s\n", escape(p.title()), escape(c.Short))
 	section(&out, "SYNOPSIS")
-	fmt.Fprintf(&out, ".B %s\n", strings.Join(synopsis(c), "\n.br\n.B "))
+	fmt.Fprintf(&out, ".B %s\n", strings.Join(escaped(synopsis(c)), "\n.br\n.B "))
 	section(&out, "DESCRIPTION")
-	description := c.Long
-	if description == "" {
-		description = sentence(c.Short)
-	}
-	paragraphs(&out, description)
+	paragraphs(&out, describe(c))
 	p.commands(&out)
 	options(&out, "OPTIONS", c.NonInheritedFlags())
 	options(&out, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
@@ -69,12 +65,20 @@ func (p Page) Render() string {
 func synopsis(c *cobra.Command) (forms []string) {
 	holds := len(Visible(c)) > 0
 	if !holds || !c.DisableFlagsInUseLine {
-		forms = append(forms, escape(c.UseLine()))
+		forms = append(forms, strings.Replace(c.UseLine(), " [flags]", " [options]", 1))
 	}
 	if holds {
-		forms = append(forms, escape(c.CommandPath()+" command [arguments]"))
+		forms = append(forms, c.CommandPath()+" COMMAND [arguments]")
 	}
 	return forms
+}
+
+// describe returns the description of a command.
+func describe(c *cobra.Command) string {
+	if c.Long != "" {
+		return c.Long
+	}
+	return sentence(c.Short)
 }
 
 func sentence(short string) string {
@@ -176,6 +180,13 @@ func (p Page) seeAlso(out *strings.Builder) {
 
 // escape keeps roff from reading text as requests: backslashes, hyphens that users type, and a dot
 // or quote at the beginning of a line.
+func escaped(texts []string) []string {
+	for i, text := range texts {
+		texts[i] = escape(text)
+	}
+	return texts
+}
+
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -32,7 +32,7 @@ func TestRender(t *testing.T) {
 .SH "NAME"
 tool\-sub\-do \- do one thing
 .SH "SYNOPSIS"
-.B tool sub\-do THING [flags]
+.B tool sub\-do THING [options]
 .SH "DESCRIPTION"
 Does it.
 \&.dots and 'quotes' and \ebackslashes\-

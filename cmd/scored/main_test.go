@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"score/cmd/manpage"
+	"score/tests/pinned"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +45,26 @@ func TestPackagingIsUpToDate(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestHelp pins the help of all commands, which fits a narrow terminal.
+func TestHelp(t *testing.T) {
+	var out strings.Builder
+	var add func(*cobra.Command)
+	add = func(command *cobra.Command) {
+		help := manpage.Help(command)
+		for line := range strings.Lines(help) {
+			if len(line) > manpage.HelpWidth+1 {
+				t.Errorf("%s --help has a line of %d characters: %s", command.CommandPath(), len(line)-1, line)
+			}
+		}
+		fmt.Fprintf(&out, "$ %s --help\n%s\n", command.CommandPath(), help)
+		for _, child := range manpage.Visible(command) {
+			add(child)
+		}
+	}
+	add(rootCommand())
+	pinned.File(t, "testdata/help.txt", out.String())
 }
 
 func TestEveryCommandHasAPage(t *testing.T) {

@@ -70,7 +70,7 @@ func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 		return err
 	}
 	for _, i := range reply.GetMissing() {
-		if err := t.putOne(ctx, stream, order, files[i], int(i)); err != nil {
+		if err := t.putOne(ctx, stream, order, files[i]); err != nil {
 			return connect.NewError(
 				connect.CodeFailedPrecondition,
 				fmt.Errorf("node %s: the file %s: %w", t.options.Node, quote.Word(order.GetFiles()[i].GetName()), err),
@@ -85,7 +85,7 @@ const putTries = 3
 
 // putOne receives one file. If another caller is already sending it, putOne waits for that and
 // discards its own data.
-func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File, index int) (err error) {
+func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File) (err error) {
 	taken := int64(0)
 	for range putTries {
 		began := false

@@ -25,7 +25,7 @@ func watchTaken(s *client.Stdio) <-chan uint64 {
 func TestInputComesOnce(t *testing.T) {
 	a := start(t)
 	a.run(1, []string{"cat"})
-	first := a.stdioFrom(testJob, 0)
+	first := a.openStdio(testJob)
 	a.do(first.Send(piece(0, "one ", false)))
 	a.do(first.Send(piece(4, "two ", false)))
 	a.do(first.Send(piece(0, "one two ", false)))
@@ -62,7 +62,7 @@ func TestInputTaken(t *testing.T) {
 	a := start(t)
 	fifo := makeFIFO(t)
 	a.run(1, sh("echo begun; read x <"+fifo.path+"; exec cat >/dev/null"))
-	s := a.stdioFrom(testJob, 0)
+	s := a.openStdio(testJob)
 	told := watchTaken(s)
 	if out, _, err := s.Receive(); err != nil || string(out.GetData()) != "begun\n" {
 		t.Fatalf("%v, %v", out, err)
@@ -101,7 +101,7 @@ func TestInputOutlivesOutput(t *testing.T) {
 	a := start(t)
 	path := filepath.Join(t.TempDir(), "got")
 	a.run(1, []string{"sh", "-c", "echo out; echo err >&2; exec >&- 2>&-; exec cat >" + path})
-	ranks := a.stdioFrom(testJob, 0)
+	ranks := a.openStdio(testJob)
 	for ended := 0; ended < 2; { // both streams
 		out, end, err := ranks.Receive()
 		if err != nil || end {

@@ -375,15 +375,15 @@ func (a *agent) stdio() *reader {
 // stdioOf is for the streams of one job, 0: of any.
 func (a *agent) stdioOf(job uint64) *reader {
 	a.t.Helper()
-	return &reader{a.stdioFrom(job, 0), a}
+	return &reader{a.openStdio(job), a}
 }
 
-// stdioFrom is for a reader that has the output up to a number.
-func (a *agent) stdioFrom(job, has uint64) *client.Stdio {
+// openStdio connects a reader that has no output yet.
+func (a *agent) openStdio(job uint64) *client.Stdio {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	s, err := client.DialStdio(ctx, a.process.Socket, job, has)
+	s, err := client.DialStdio(ctx, a.process.Socket, job, 0)
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -141,7 +141,7 @@ func TestAnEndThatIsKeptIsToldOnce(t *testing.T) {
 	a := start(t)
 	fifo := makeFIFO(t)
 	a.run(2, sh(`[ $SCORE_RANK = 0 ] && { echo zero; exit 0; }; read x <`+fifo.path+`; echo one`))
-	first := a.stdioFrom(testJob, 0) // it confirms nothing
+	first := a.openStdio(testJob) // it confirms nothing
 	for ended := false; !ended; {
 		out, _, err := first.Receive()
 		if err != nil {

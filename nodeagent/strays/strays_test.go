@@ -101,7 +101,7 @@ func TestExecingProcessIsCheckedAgain(t *testing.T) {
 }
 
 func TestStraysAreKilledByTheirMark(t *testing.T) {
-	start := func(environ ...string) (*exec.Cmd, <-chan error) {
+	start := func(environ ...string) <-chan error {
 		command := exec.Command("sleep", "1000")
 		command.Env = environ
 		if err := command.Start(); err != nil {
@@ -110,11 +110,11 @@ func TestStraysAreKilledByTheirMark(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- command.Wait() }()
 		t.Cleanup(func() { _ = command.Process.Kill() })
-		return command, ended
+		return ended
 	}
 	mark := Variable + "=test-" + time.Now().Format(time.RFC3339Nano) + "-1"
-	_, ended := start("A=b", mark)
-	_, other := start(mark+"2", "B="+mark)
+	ended := start("A=b", mark)
+	other := start(mark+"2", "B="+mark)
 	Kill(t.Context(), self, mark)
 	<-ended
 	select {

@@ -57,15 +57,16 @@ func makeWindow(args []string) (string, error) {
 		return "", err
 	}
 	windows = append(windows, w)
-	return encoded(w.Handle()), fill(w, args[1])
+	fill(w, args[1])
+	return encoded(w.Handle()), nil
 }
 
-func fillWindow(args []string) (string, error) { return "", fill(windows[numeral(args[0])], args[1]) }
-
-func fill(w *Window, with string) error {
-	copy(w.Bytes(), bytes.Repeat([]byte(with), len(w.Bytes())))
-	return nil
+func fillWindow(args []string) (string, error) {
+	fill(windows[numeral(args[0])], args[1])
+	return "", nil
 }
+
+func fill(w *Window, with string) { copy(w.Bytes(), bytes.Repeat([]byte(with), len(w.Bytes()))) }
 
 func closeWindow(args []string) (string, error) { return "", windows[numeral(args[0])].Close() }
 

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-func (w *world) submitOnce(key Key, uid uint32, spec *scorev1.JobSpec) (id uint64, err error) {
+func (w *world) submitOnce(key Key, spec *scorev1.JobSpec) (err error) {
 	w.t.Helper()
-	w.b.submitOnce(key, spec, &scorev1.Identity{Uid: uid, User: "u"}, Caller{UID: uid}, func(i uint64, e error) { id, err = i, e })
-	return id, err
+	w.b.submitOnce(key, spec, &scorev1.Identity{Uid: 7, User: "u"}, Caller{UID: 7}, func(_ uint64, e error) { err = e })
+	return err
 }
 
 func keyFor(text string) (k Key) {
@@ -88,11 +88,11 @@ func TestSubmissionsMadeAgainAfterADoubt(t *testing.T) {
 func TestKeysThatAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
-	_, _ = w.submitOnce(keyFor("k"), 7, jobSpec(1))
+	_ = w.submitOnce(keyFor("k"), jobSpec(1))
 	w.settle()
 	other := keyFor("k")
 	other.Digest[0]++
-	if _, err := w.submitOnce(other, 7, jobSpec(2)); err != nil {
+	if err := w.submitOnce(other, jobSpec(2)); err != nil {
 		t.Error("a refusal before what it comes from is committed")
 	}
 	var refused error
@@ -128,11 +128,11 @@ func TestOwnerWhoAsksAgain(t *testing.T) {
 	w.connect(hello("n1", 2))
 	spec := jobSpec(1)
 	spec.Detached = false
-	_, _ = w.submitOnce(keyFor("k"), 7, spec)
+	_ = w.submitOnce(keyFor("k"), spec)
 	w.settle()
 	for range 3 {
 		w.advance(OwnerGrace * 2 / 3)
-		_, _ = w.submitOnce(keyFor("k"), 7, spec)
+		_ = w.submitOnce(keyFor("k"), spec)
 		w.settle()
 	}
 	if j := w.b.jobs[1]; j == nil || j.state == ending || j.state == done {

@@ -19,9 +19,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// byAgentOf returns the context of a call that a node's agent forwards.
-func byAgentOf(node string, uid uint32) context.Context {
-	who := connIdentity{identity: &scorev1.Identity{Uid: uid, User: "u", Node: node}, agent: node}
+// byAgent returns the context of a call that the agent of node n1 forwards.
+func byAgent(uid uint32) context.Context {
+	who := connIdentity{identity: &scorev1.Identity{Uid: uid, User: "u", Node: "n1"}, agent: "n1"}
 	return context.WithValue(context.Background(), identityKey{}, who)
 }
 
@@ -39,7 +39,7 @@ func TestTablesAgree(t *testing.T) {
 func TestEverybodyIsAUserByAgent(t *testing.T) {
 	for procedure, rule := range rules {
 		for _, uid := range []uint32{0, uint32(os.Getuid()), 21, 22, 4711} {
-			ctx, err := authorize(byAgentOf("n1", uid), procedure, roles)
+			ctx, err := authorize(byAgent(uid), procedure, roles)
 			if allowed := minRole[rule] == scorev1.Role_ROLE_USER; (err == nil) != allowed || !allowed && connect.CodeOf(err) != connect.CodePermissionDenied {
 				t.Errorf("%s by %d: %v", procedure, uid, err)
 			}
@@ -92,15 +92,15 @@ func TestSubmitter(t *testing.T) {
 		bad  bool
 	}{
 		"root at a server":                {as(0), &scorev1.JobSpec{Nodes: 3}, "", false},
-		"a user by an agent":              {byAgentOf("n1", 4711), &scorev1.JobSpec{Nodes: 3, NodeList: []string{"n2"}}, "", false},
-		"root by an agent":                {byAgentOf("n1", 0), &scorev1.JobSpec{}, "n1", false},
-		"root for the node":               {byAgentOf("n1", 0), &scorev1.JobSpec{Nodes: 1, NodeList: []string{"n1"}}, "n1", false},
-		"root for another":                {byAgentOf("n1", 0), &scorev1.JobSpec{NodeList: []string{"n2"}}, "", true},
-		"root for two":                    {byAgentOf("n1", 0), &scorev1.JobSpec{Nodes: 2}, "", true},
-		"the server's user for two":       {byAgentOf("n1", uint32(os.Getuid())), &scorev1.JobSpec{Nodes: 2}, "", true},
-		"an administrator of the table":   {byAgentOf("n1", 21), &scorev1.JobSpec{Nodes: 2}, "", false},
+		"a user by an agent":              {byAgent(4711), &scorev1.JobSpec{Nodes: 3, NodeList: []string{"n2"}}, "", false},
+		"root by an agent":                {byAgent(0), &scorev1.JobSpec{}, "n1", false},
+		"root for the node":               {byAgent(0), &scorev1.JobSpec{Nodes: 1, NodeList: []string{"n1"}}, "n1", false},
+		"root for another":                {byAgent(0), &scorev1.JobSpec{NodeList: []string{"n2"}}, "", true},
+		"root for two":                    {byAgent(0), &scorev1.JobSpec{Nodes: 2}, "", true},
+		"the server's user for two":       {byAgent(uint32(os.Getuid())), &scorev1.JobSpec{Nodes: 2}, "", true},
+		"an administrator of the table":   {byAgent(21), &scorev1.JobSpec{Nodes: 2}, "", false},
 		"nobody":                          {context.Background(), &scorev1.JobSpec{}, "", true},
-		"root for the node, among others": {byAgentOf("n1", 0), &scorev1.JobSpec{NodeList: []string{"n1", "n2"}}, "", true},
+		"root for the node, among others": {byAgent(0), &scorev1.JobSpec{NodeList: []string{"n1", "n2"}}, "", true},
 	} {
 		identity, err := submitter(test.ctx, test.spec)
 		if (err != nil) != test.bad || identity.GetNode() != test.node {

@@ -17,7 +17,7 @@ func TestMetricsPortIsTaken(t *testing.T) {
 	o := options(t)
 	o.MetricsAddress = stranger.Addr().String()
 	s, stop := start(t, o)
-	joinNode(t, s, "n1")
+	joinNode(t, s)
 	if err := s.WaitForNodes(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}

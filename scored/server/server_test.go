@@ -84,10 +84,10 @@ func users(t testing.TB, socket string) (scorev1connect.JobServiceClient, scorev
 	return scorev1connect.NewJobServiceClient(client, "http://users"), scorev1connect.NewClusterServiceClient(client, "http://users")
 }
 
-// joinNode connects an agent that does nothing.
-func joinNode(t *testing.T, s *Server, name string) (leave func()) {
+// joinNode connects the agent of node n1, which does nothing.
+func joinNode(t *testing.T, s *Server) (leave func()) {
 	t.Helper()
-	client := h2.NewClientWithDialer(s.DialAgents, pkitest.FromKey(t, "key", "lab", pki.Agent, name), pki.Server)
+	client := h2.NewClientWithDialer(s.DialAgents, pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), pki.Server)
 	ctx, cancel := context.WithCancel(context.Background())
 	stream := scorev1connect.NewAgentServiceClient(client, s.AgentURL()).Connect(ctx)
 	leave = func() {
@@ -97,7 +97,7 @@ func joinNode(t *testing.T, s *Server, name string) (leave func()) {
 		client.CloseIdleConnections()
 	}
 	t.Cleanup(leave)
-	hello := &scorev1.Hello{Cluster: "lab", Node: name, Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 30, BootId: "b"}
+	hello := &scorev1.Hello{Cluster: "lab", Node: "n1", Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 30, BootId: "b"}
 	if err := stream.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +107,9 @@ func joinNode(t *testing.T, s *Server, name string) (leave func()) {
 	return leave
 }
 
-func detached(tasks uint32) *connect.Request[scorev1.SubmitRequest] {
+func detached() *connect.Request[scorev1.SubmitRequest] {
 	return connect.NewRequest(&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{
-		Argv: []string{"a.out"}, WorkDir: "/", Tasks: tasks, Detached: true, StdoutPattern: "o",
+		Argv: []string{"a.out"}, WorkDir: "/", Tasks: 1, Detached: true, StdoutPattern: "o",
 	}})
 }
 
@@ -119,14 +119,14 @@ func TestServerInMemory(t *testing.T) {
 	s, stop := start(t, o)
 	jobs, service := users(t, o.UserSocket)
 	ctx := t.Context()
-	if _, err := jobs.Submit(ctx, detached(1)); connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "start an agent") {
+	if _, err := jobs.Submit(ctx, detached()); connect.CodeOf(err) != connect.CodeResourceExhausted || !strings.Contains(err.Error(), "has none yet") {
 		t.Errorf("without nodes: %v", err)
 	}
-	joinNode(t, s, "n1")
+	joinNode(t, s)
 	if err := s.WaitForNodes(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := jobs.Submit(ctx, detached(1)); err != nil {
+	if _, err := jobs.Submit(ctx, detached()); err != nil {
 		t.Errorf("with a node: %v", err)
 	}
 	if version, err := service.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{})); err != nil || version.Msg.GetJobsRunning() != 1 {
@@ -158,7 +158,7 @@ func TestAgentsOverAUnixSocket(t *testing.T) {
 	if info, err := os.Stat(o.UserSocket); err != nil || info.Mode().Perm() != 0o666 {
 		t.Errorf("users' socket %v, %v", info, err)
 	}
-	joinNode(t, s, "n1")
+	joinNode(t, s)
 	if err := s.WaitForNodes(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -174,10 +174,10 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	o.DataDir = filepath.Join(t.TempDir(), "data")
 	o.Settings = &scorev1.Settings{SliceNanos: 30e6, MaxRows: 2}
 	s, stop := start(t, o)
-	leave := joinNode(t, s, "n1")
+	leave := joinNode(t, s)
 	jobs, _ := users(t, o.UserSocket)
 	for want := uint64(1); want <= 3; want++ {
-		if r, err := jobs.Submit(t.Context(), detached(1)); err != nil || r.Msg.GetJobId() != want {
+		if r, err := jobs.Submit(t.Context(), detached()); err != nil || r.Msg.GetJobId() != want {
 			t.Fatalf("job %v, %v", r, err)
 		}
 	}
@@ -199,8 +199,8 @@ func TestStateOutlivesTheServer(t *testing.T) {
 	if err != nil || len(nodes.Msg.GetNodes()) != 1 || nodes.Msg.GetNodes()[0].GetUp() {
 		t.Errorf("nodes %v, %v", nodes, err)
 	}
-	joinNode(t, s, "n1")
-	if r, err := jobs.Submit(t.Context(), detached(1)); err != nil || r.Msg.GetJobId() != 4 {
+	joinNode(t, s)
+	if r, err := jobs.Submit(t.Context(), detached()); err != nil || r.Msg.GetJobId() != 4 {
 		t.Errorf("job %v, %v", r, err)
 	}
 }
@@ -276,9 +276,9 @@ func TestServerThatIsNeverRun(t *testing.T) {
 func TestStopEndsStreams(t *testing.T) {
 	o := options(t)
 	s, stop := start(t, o)
-	joinNode(t, s, "n1")
+	joinNode(t, s)
 	jobs, _ := users(t, o.UserSocket)
-	r, err := jobs.Submit(t.Context(), detached(1))
+	r, err := jobs.Submit(t.Context(), detached())
 	if err != nil {
 		t.Fatal(err)
 	}

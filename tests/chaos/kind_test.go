@@ -101,9 +101,9 @@ func exactly(want []byte) func([]byte) error {
 	}
 }
 
-// draw gives random bytes that do not compress well.
-func draw(r *rand.Rand, limit int) []byte {
-	data := make([]byte, r.IntN(limit))
+// draw gives random bytes that do not compress well, fewer than maxInput.
+func draw(r *rand.Rand) []byte {
+	data := make([]byte, r.IntN(maxInput))
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
@@ -111,12 +111,12 @@ func draw(r *rand.Rand, limit int) []byte {
 }
 
 func copies(s *submission, r *rand.Rand) {
-	s.input = draw(r, maxInput)
+	s.input = draw(r)
 	s.script, s.check = "exec cat", exactly(s.input)
 }
 
 func compresses(s *submission, r *rand.Rand) {
-	s.input = draw(r, maxInput)
+	s.input = draw(r)
 	s.script = "exec gzip -1c"
 	s.check = func(out []byte) error {
 		reader, err := gzip.NewReader(bytes.NewReader(out))
@@ -132,21 +132,21 @@ func compresses(s *submission, r *rand.Rand) {
 }
 
 func digests(s *submission, r *rand.Rand) {
-	s.input = draw(r, maxInput)
+	s.input = draw(r)
 	sum := sha256.Sum256(s.input)
 	s.script = "exec sha256sum"
 	s.check = exactly([]byte(hex.EncodeToString(sum[:]) + "  -\n"))
 }
 
 func writesFirst(s *submission, r *rand.Rand) {
-	s.input = draw(r, maxInput)
+	s.input = draw(r)
 	before := r.IntN(maxInput)
 	s.script = fmt.Sprintf(`head -c %d /dev/zero || exit; exec cat`, before) // a fault may kill head
 	s.check = exactly(append(make([]byte, before), s.input...))
 }
 
 func unread(s *submission, r *rand.Rand) {
-	s.input = draw(r, maxInput)
+	s.input = draw(r)
 	s.script, s.code, s.check = "sleep 1; exit 3", 3, exactly(nil)
 }
 

@@ -44,10 +44,11 @@ func instants(t *testing.T, c *daemons.Cluster, file string) (first, last time.T
 	return first, last
 }
 
-// neverTwice fails unless all ranks of the first attempt were dead before any of
-// the second was alive.
-func neverTwice(t *testing.T, c *daemons.Cluster, ranks int) {
+// neverTwice fails unless both ranks of the first attempt were dead before any of the second was
+// alive.
+func neverTwice(t *testing.T, c *daemons.Cluster) {
 	t.Helper()
+	const ranks = 2
 	for dead := range ranks {
 		for born := range ranks {
 			_, last := instants(t, c, fmt.Sprintf("alive.%d", dead))
@@ -83,7 +84,7 @@ func TestLostAgentsJobsRestart(t *testing.T) {
 	c.Agent("n2").Kill()
 	other.Ends(125, "job 2 was ended: node n2 was lost; submit it again")
 	again.Ends(0, "0: begins 0\n", "1: begins 0\n", "job 1 restarts (restart 1): node n2 was lost\n", "0: begins 1\n", "1: begins 1\n")
-	neverTwice(t, c, 2)
+	neverTwice(t, c)
 	said := again.Said()
 	if between := strings.Index(said, "restarts ("); strings.LastIndex(said, "begins 0") > between || strings.Index(said, "begins 1") < between {
 		t.Errorf("the attempts' output is mixed:\n%s", said)
@@ -140,7 +141,7 @@ func TestNodeThatIsBackAtOnce(t *testing.T) {
 		return j.GetState() == scorev1.JobState_JOB_STATE_DONE && j.GetVerdict().GetExitCode() == 0 && j.GetRestarts() == 1
 	})
 	t.Logf("started again and over %v after the loss", time.Since(began).Round(time.Millisecond))
-	neverTwice(t, c, 2)
+	neverTwice(t, c)
 	for _, file := range []string{"out.0", "out.1"} {
 		text, err := os.ReadFile(filepath.Join(c.Dir, file))
 		want := "begins 0\n--- job 1 restarts (restart 1): node n2 does not know the job any more since its agent was restarted ---\nbegins 1\n"
@@ -165,7 +166,7 @@ func TestAgentThatStoodStill(t *testing.T) {
 	other.Ends(125, "node n2 was lost")
 	t.Logf("lost after %v", took.Round(time.Millisecond))
 	again.Ends(0, "node n2 was lost")
-	neverTwice(t, c, 2)
+	neverTwice(t, c)
 	c.Agent("n2").Continue()
 	if err := c.AwaitUp(t.Context()); err != nil {
 		t.Fatal(err)
@@ -185,7 +186,7 @@ func TestDrainedNode(t *testing.T) {
 	other := gang(t, c, 2, "while ! [ -e finish ]; do sleep 0.05; done; echo whole")
 	drain := start(t, c, "scored", "node", "drain", "n2", "--requeue", "--reason", "new disk")
 	again.Ends(0, "job 1 restarts (restart 1): node n2 was drained (new disk)")
-	neverTwice(t, c, 2)
+	neverTwice(t, c)
 
 	waits := start(t, c, "scrun", "-s", "-N", "3", "-n", "3", "echo", "at last")
 	daemonstest.AwaitJob(t, c, 3, "waits", func(j *scorev1.Job) bool { return j.GetState() == scorev1.JobState_JOB_STATE_QUEUED })

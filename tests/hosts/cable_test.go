@@ -39,7 +39,7 @@ func (s *site) cable(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			s.in(t)
-			s.pull(t, c)
+			s.pull(c)
 		})
 	}
 	s.in(t)
@@ -54,7 +54,7 @@ func submissions(c cut) int {
 	return 0
 }
 
-func (s *site) pull(t *testing.T, c cut) {
+func (s *site) pull(c cut) {
 	leader, h := s.leader(s.hosts[0])
 	if c.leads {
 		leader, h = h, leader // the other one may lead soon

@@ -43,7 +43,8 @@ and reports which changed meanwhile.`,
 		}),
 	}
 	command.Flags().StringVarP(&dir, "dir", "d", "", "the `directory` for the files, made if it is not there (default: score-JOB.dump)")
-	command.Flags().Int64Var(&rank, "rank", -1, "channels of this `rank` only")
+	command.Flags().Int64Var(&rank, "rank", -1, "channels of this `rank` only (default: all)")
+	command.Flags().Lookup("rank").DefValue = "0" // the usage says what it is
 	return command
 }
 

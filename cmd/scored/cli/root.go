@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"score/cmd/cmdline"
+	"score/cmd/manpage"
 	"score/cmd/scored/service"
 	"score/scored/client"
 
@@ -46,7 +47,9 @@ func Root() *cobra.Command {
 		Use:   "scored",
 		Short: "run and control a cluster: its daemons, jobs and nodes",
 		Long: `scored runs the daemons of a cluster whose nodes are shared in space and in time,
-and shows and controls its jobs and nodes. Use scrun to run programs.`,
+and shows and controls its jobs and nodes. Use scrun to run programs.
+
+'scored completion --help' explains how a shell completes its commands.`,
 		Args:          cmdline.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -55,6 +58,7 @@ and shows and controls its jobs and nodes. Use scrun to run programs.`,
 		DisableFlagsInUseLine: true,
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(command *cobra.Command, _ []string) { fmt.Fprint(command.OutOrStdout(), manpage.Help(command)) })
 	root.PersistentFlags().StringVar(&c.socket, "cluster", "", "the cluster's `socket` (default: $SCORE_SOCKET, else this host's, else that of scored dev)")
 	root.PersistentFlags().BoolP("help", "h", false, "print this help")
 	root.AddGroup(

@@ -22,7 +22,7 @@ func configCommand(c *caller) *cobra.Command {
 func settingsHelp() string {
 	var out strings.Builder
 	for i := range settings {
-		fmt.Fprintf(&out, "  %-15s %s (%s)\n", settings[i].key, settings[i].about, settings[i].bounds())
+		fmt.Fprintf(&out, "  %-15s  %s (%s)\n", settings[i].key, settings[i].about, settings[i].bounds())
 	}
 	return out.String()
 }
@@ -75,7 +75,7 @@ func configGetCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "get [SETTING]",
 		Short:             "show one setting, or all",
-		Long:              "Shows one setting, without its name, or all:\n\n" + settingsHelp(),
+		Long:              "Shows one setting, without its name, or all. 'scored config list' explains them.",
 		Args:              atMostOne("setting"),
 		ValidArgsFunction: completeSettings(false),
 		RunE: func(command *cobra.Command, arguments []string) error {

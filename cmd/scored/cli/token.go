@@ -58,9 +58,10 @@ Whoever has the token can join: treat it as a password.`,
 			return err
 		}),
 	}
-	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon that joins")
+	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon that joins, agent or server")
 	CompleteRole(command)
 	command.Flags().DurationVar(&life, "for", pki.DefaultTokenLife, "`time` for which the token can be used")
+	command.Flags().Lookup("for").DefValue = plainTime(pki.DefaultTokenLife)
 	AddJSON(command, &asJSON)
 	return command
 }

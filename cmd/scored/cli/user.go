@@ -150,7 +150,7 @@ func roleWord(role scorev1.Role) string {
 func userFieldsHelp() string {
 	var out strings.Builder
 	for _, field := range userFields {
-		fmt.Fprintf(&out, "  %-8s %s\n", field.key, field.about)
+		fmt.Fprintf(&out, "  %-8s  %s\n", field.key, field.about)
 	}
 	return out.String()
 }

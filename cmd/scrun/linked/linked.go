@@ -61,7 +61,7 @@ func find(r io.ReaderAt) bool {
 	if err != nil {
 		return false
 	}
-	return contains(r, names, marker)
+	return hasMarker(r, names)
 }
 
 // span is a part of a file.
@@ -86,12 +86,12 @@ func read(r io.ReaderAt, s span) ([]byte, error) {
 	return data, nil
 }
 
-// contains looks for the text in a part of a file, at most maxNames of it.
-func contains(r io.ReaderAt, s span, text string) bool {
+// hasMarker looks for the marker in a part of a file, which must not be larger than maxNames.
+func hasMarker(r io.ReaderAt, s span) bool {
 	if s.size > maxNames || s.offset > 1<<62 {
 		return false
 	}
-	wanted, overlap := []byte(text), len(text)-1
+	wanted, overlap := []byte(marker), len(marker)-1
 	data := make([]byte, overlap+chunk)
 	kept := 0
 	for s.size > 0 {

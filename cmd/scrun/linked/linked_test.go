@@ -78,20 +78,20 @@ func TestNotPrograms(t *testing.T) {
 	}
 }
 
-// TestContains: the text may lie across two reads, and is not looked for beyond the part.
-func TestContains(t *testing.T) {
+// TestHasMarker: the marker may lie across two reads, and is not looked for beyond the part.
+func TestHasMarker(t *testing.T) {
 	for _, at := range []int{0, 1, chunk - len(marker), chunk - 3, chunk, 2*chunk - 1, 3*chunk - len(marker)} {
 		data := bytes.Repeat([]byte{'x'}, 3*chunk)
 		copy(data[at:], marker)
 		r := bytes.NewReader(data)
-		if !contains(r, span{0, uint64(len(data))}, marker) {
+		if !hasMarker(r, span{0, uint64(len(data))}) {
 			t.Errorf("at %d: not found", at)
 		}
-		if contains(r, span{0, uint64(at + len(marker) - 1)}, marker) {
+		if hasMarker(r, span{0, uint64(at + len(marker) - 1)}) {
 			t.Errorf("at %d: found beyond the part", at)
 		}
 	}
-	if contains(bytes.NewReader(nil), span{0, 10}, marker) || contains(bytes.NewReader(nil), span{1 << 63, 10}, marker) {
+	if hasMarker(bytes.NewReader(nil), span{0, 10}) || hasMarker(bytes.NewReader(nil), span{1 << 63, 10}) {
 		t.Error("found beyond the file")
 	}
 }

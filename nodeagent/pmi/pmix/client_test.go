@@ -133,8 +133,8 @@ func (h *host) rankIn(rank int, encoding bfrops.Encoding) *client {
 	return &client{h: h, id: id, rank: rank, encoding: encoding, tag: 99}
 }
 
-// send sends a request and returns its tag.
-func (c *client) send(command message.Command, write func(*bfrops.Writer)) uint32 {
+// send sends a request.
+func (c *client) send(command message.Command, write func(*bfrops.Writer)) {
 	c.h.t.Helper()
 	w := bfrops.NewWriter(c.encoding, nil)
 	w.One(bfrops.NewNumber(bfrops.Command, uint64(command)))
@@ -143,7 +143,6 @@ func (c *client) send(command message.Command, write func(*bfrops.Writer)) uint3
 	}
 	c.tag++
 	c.h.feed(c.id, append(message.Header{Tag: c.tag, Length: uint32(len(w.Bytes()))}.Append(nil), w.Bytes()...))
-	return c.tag
 }
 
 // reply takes the next message; nil: there is none.

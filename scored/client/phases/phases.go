@@ -16,14 +16,20 @@ const maxNodes = 16
 
 // Explained explains the columns, for manuals.
 const Explained = `Times are milliseconds since the submission, by the leader's clock as each node
-knows it. allocated: the whole gang had its places; staged: the staged files
-were on the node; ready: the steward was ready to fork; forked: the last rank of
-the node existed; init: the last rank of the node had connected by PMI or PMIx;
-exchanged: the data of all nodes for the first fence was on the node; fenced:
-all ranks of the node had left that fence; running: the last of forked, init and
-fenced. A phase that a job does not have shows -: a program that uses neither
-PMI nor PMIx has no init, and one that needs no addresses of others, as with
-channels of package pm, has no exchange and no fence.`
+knows it:
+
+  allocated  the whole gang had its places
+  staged     the staged files were on the node
+  ready      the steward was ready to fork
+  forked     the last rank of the node existed
+  init       the last rank of the node had connected by PMI or PMIx
+  exchanged  the data of all nodes for the first fence was on the node
+  fenced     all ranks of the node had left that fence
+  running    the last of forked, init and fenced
+
+A phase that a job does not have shows -: a program that uses neither PMI nor PMIx
+has no init, and one that needs no addresses of others, as with channels of package
+pm, has no exchange and no fence.`
 
 // node is one line.
 type node struct {

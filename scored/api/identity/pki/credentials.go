@@ -72,7 +72,7 @@ func (c *Credentials) RenewAt() time.Time {
 
 // Check reports whether the others will accept the present certificate.
 func (c *Credentials) Check() error {
-	_, err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.revoked, c.now(), []Role{c.name.Role})
+	err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.revoked, c.now(), []Role{c.name.Role})
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrOwn, err)
 	}
@@ -130,8 +130,7 @@ func (c *Credentials) Client(roles ...Role) *tls.Config {
 func (c *Credentials) verifier(roles []Role) func(tls.ConnectionState) error {
 	roles = slices.Clone(roles)
 	return func(state tls.ConnectionState) error {
-		_, err := verify(state.PeerCertificates, c.authority, c.name.Cluster, &c.revoked, c.now(), roles)
-		return err
+		return verify(state.PeerCertificates, c.authority, c.name.Cluster, &c.revoked, c.now(), roles)
 	}
 }
 
@@ -157,8 +156,7 @@ func Joining(t *Token, now func() time.Time) *tls.Config {
 			if authority < 1 {
 				return refuse(FaultForeign, Name{}, "the server is not of the cluster that made the token; is the address right?")
 			}
-			_, err := verify(state.PeerCertificates[:1], state.PeerCertificates[authority], t.Cluster, new(revoked), now(), []Role{Server})
-			return err
+			return verify(state.PeerCertificates[:1], state.PeerCertificates[authority], t.Cluster, new(revoked), now(), []Role{Server})
 		},
 	}
 }

@@ -40,15 +40,15 @@ func refuse(fault Fault, name Name, format string, args ...any) *VerifyError {
 
 // verify checks a chain as it came by TLS, the leaf first. Chains have a length of one: the
 // authority signs daemons itself.
-func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *revoked, now time.Time, roles []Role) (Name, error) {
+func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *revoked, now time.Time, roles []Role) error {
 	if len(chain) == 0 {
-		return Name{}, refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")
+		return refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")
 	}
 	leaf := chain[0]
 	name, nameErr := nameOf(leaf)
 	whose := subject(name, nameErr)
 	if leaf.CheckSignatureFrom(authority) != nil {
-		return name, refuse(
+		return refuse(
 			FaultForeign,
 			name,
 			"the certificate of %s was not signed by this cluster's authority (%s); join it to this cluster with a token",
@@ -57,32 +57,40 @@ func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster stri
 		)
 	}
 	if nameErr != nil || name.Cluster != cluster || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
-		return name, refuse(FaultName, name, "the certificate of %s is not one of a daemon of cluster %s", whose, cluster)
+		return refuse(FaultName, name, "the certificate of %s is not one of a daemon of cluster %s", whose, cluster)
 	}
+	if err := checkTime(leaf, name, now); err != nil {
+		return err
+	}
+	if revoked.has(leaf.SerialNumber.String()) {
+		return refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)
+	}
+	return name.Is(roles...)
+}
+
+// checkTime refuses a certificate that is not valid now.
+func checkTime(leaf *x509.Certificate, name Name, now time.Time) error {
 	if late := now.Sub(leaf.NotAfter); late > 0 {
-		return name, refuse(
+		return refuse(
 			FaultExpired,
 			name,
 			"the certificate of %s expired %s ago, by this host's clock (%s); renew it with 'scored cert renew', or set the clock",
-			whose,
+			name,
 			about(late),
 			stamp(now),
 		)
 	}
 	if early := leaf.NotBefore.Sub(now); early > 0 {
-		return name, refuse(
+		return refuse(
 			FaultEarly,
 			name,
 			"the certificate of %s is valid only in %s, by this host's clock (%s); set the clock",
-			whose,
+			name,
 			about(early),
 			stamp(now),
 		)
 	}
-	if revoked.has(leaf.SerialNumber.String()) {
-		return name, refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)
-	}
-	return name, name.Is(roles...)
+	return nil
 }
 
 // Is returns an error unless the daemon has one of the roles.

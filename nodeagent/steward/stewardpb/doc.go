@@ -1,0 +1,3 @@
+// Package stewardpb has the messages between an agent and its stewards, generated from
+// steward.proto. Package nodeagent/steward/wire frames them.
+package stewardpb
