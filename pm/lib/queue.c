@@ -1,4 +1,6 @@
 /* Completion queues. */
+#include <sched.h>
+
 #include "objects.h"
 #include "waiting.h"
 
@@ -18,7 +20,12 @@ enum {
 	IDLE_NS = 1000000000,
 	/* Ten milliseconds of empty reads, so that a program that computes in step with its neighbours never sleeps. */
 	IDLE_READS = 1 << 16,
-	/* If ranks share CPUs, the one that is waited for may need this one: some of the cost of falling asleep and waking. */
+	/*
+	 * If ranks share CPUs, the one that is waited for may need this one, and often for some microseconds only: a sleep takes
+	 * ten times as long as a yield. A program that yields by itself between its reads needs no more for a short message.
+	 */
+	YIELD_AFTER = 6,
+	/* Then it sleeps: Linux's scheduler loses count over many yields (Nap in package channels). */
 	CROWDED_READS = 24,
 	/* The shortest sleep of one that only polls, then. It sleeps as long as it has waited: each end of a sleep interrupts a peer. */
 	CROWDED_NAP_US = 100,
@@ -101,7 +108,9 @@ static void rest(struct pm_cq *q)
 {
 	int64_t now, used, quiet, nap;
 
-	if (++q->idle <= CLOCK_READS)
+	if (++q->idle > YIELD_AFTER && pm_crowded())
+		sched_yield();
+	if (q->idle <= CLOCK_READS)
 		return;
 	if (q->since == 0) {
 		q->patience = patience();

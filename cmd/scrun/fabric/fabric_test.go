@@ -144,6 +144,7 @@ func TestEnviron(t *testing.T) {
 			want: []string{
 				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=sm,pt2pt",
 				"OMPI_MCA_memory=^patcher", "MPIR_CVAR_NOLOCAL=1", "IPATH_NO_BACKTRACE=1",
+				"GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
 			},
 		},
 		{name: "other libraries", env: []string{"LD_LIBRARY_PATH=/a:/b"}, want: []string{"LD_LIBRARY_PATH=/l:/a:/b"}},
@@ -154,6 +155,10 @@ func TestEnviron(t *testing.T) {
 		{
 			name: "set by the user", env: []string{"OMPI_MCA_pml=ob1", "FI_PROVIDER="}, kept: []string{"FI_PROVIDER", "OMPI_MCA_pml"},
 			want: []string{"OMPI_MCA_pml=ob1", "FI_PROVIDER=", "OMPI_MCA_mtl=ofi"},
+		},
+		{
+			name: "tunables of one's own", env: []string{"GLIBC_TUNABLES=glibc.malloc.check=3"}, kept: []string{"GLIBC_TUNABLES"},
+			want: []string{"GLIBC_TUNABLES=glibc.malloc.check=3"},
 		},
 		{name: "in the user's file", settings: []string{"OMPI_MCA_osc"}, kept: []string{"OMPI_MCA_osc"}, want: []string{"OMPI_MCA_pml=cm"}},
 	} {
