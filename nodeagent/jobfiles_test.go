@@ -117,7 +117,8 @@ func (n *node) segmentOrder(t *testing.T, job uint64) (order *scorev1.Prepare, s
 }
 
 // Shared memory that MPI libraries of killed ranks leave under their own names is removed before
-// the end is told, also if the steward was killed by force, or agent and steward.
+// the end is told, also if the steward was killed by force, if the job ended without an agent, or
+// if agent and steward were killed.
 func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; run without -short")
@@ -140,8 +141,20 @@ func TestSegmentsOfKilledRanksAreRemoved(t *testing.T) {
 		}
 		s.Send(forgetMessage(order.GetJobId()))
 	}
-	order, segment := n.segmentOrder(t, 7)
+	order, segment := n.segmentOrder(t, 6)
 	pid := n.runWith(s, order, segment)
+	n.kill(s)
+	killProcess(t, pid)
+	awaitEnd(t, pid)
+	s = n.next()
+	clocked(t, s)
+	done(t, s, 6)
+	if _, err := os.Stat(segment); err == nil {
+		t.Error("left by a job that ended without an agent")
+	}
+	s.Send(forgetMessage(6))
+	order, segment = n.segmentOrder(t, 7)
+	pid = n.runWith(s, order, segment)
 	steward := parentOf(t, pid)
 	n.kill(s)
 	killProcess(t, steward)

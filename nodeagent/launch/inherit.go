@@ -114,7 +114,7 @@ func setLoginUID(u *User) error {
 	if u == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	err := os.WriteFile("/proc/thread-self/loginuid", strconv.AppendUint(nil, uint64(u.UID), 10), 0)
+	err := writeProc("/proc/thread-self/loginuid", strconv.AppendUint(nil, uint64(u.UID), 10))
 	switch {
 	case err == nil, errors.Is(err, os.ErrNotExist), errors.Is(err, os.ErrPermission):
 		return nil

@@ -14,7 +14,7 @@ const inexact = 8
 // PeakResident returns a process's peak resident memory in bytes, or 0 if it has ended or is
 // ending.
 func PeakResident(pid int) uint64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	text, err := readProc("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0
 	}

@@ -41,19 +41,8 @@ func (f *Forker) shareProcessor(pid, sharers int) {
 	switch {
 	case nice == 0:
 	case f.sessions:
-		niceSession(pid, nice)
+		_ = writeProc("/proc/"+strconv.Itoa(pid)+"/autogroup", strconv.AppendInt(nil, int64(nice), 10))
 	default:
 		_ = unix.Setpriority(unix.PRIO_PGRP, pid, nice)
 	}
-}
-
-// niceSession sets the nice value of the session that a process leads. It is called for every rank,
-// and package os would make five system calls more for a file of /proc.
-func niceSession(pid, nice int) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/autogroup", unix.O_WRONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return
-	}
-	_, _ = unix.Write(fd, strconv.AppendInt(nil, int64(nice), 10))
-	unix.Close(fd)
 }

@@ -71,10 +71,9 @@ func (c cleanup) remove() {
 	_ = os.Remove(c.path)
 }
 
-// removeLeftovers removes what the ranks have left, as their user; no process of
-// the job exists any more.
+// removeLeftovers removes what the ranks have left in the job's directories, as their user; no
+// process of the job exists any more.
 func (j *job) removeLeftovers() {
-	_ = mpidirs.RemoveSegments(j.owner()) // if this fails, the agent tries again
 	if j.pmix == nil {
 		return
 	}
@@ -90,14 +89,6 @@ func (j *job) removeLeftovers() {
 		}
 		return nil
 	})
-}
-
-// owner returns the user who owns the ranks' files; it is never nil.
-func (j *job) owner() *launch.User {
-	if j.user != nil {
-		return j.user
-	}
-	return &launch.User{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
 }
 
 // segmentDirs are the parameters of Open MPI that say where ranks of a node share memory: each part of

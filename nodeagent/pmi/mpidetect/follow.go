@@ -18,9 +18,9 @@ var systemDirs = []string{
 }
 
 // Follow is like Inspect, but also inspects the program's libraries and theirs: an MPI may come in
-// only through another library. The nearest library determines the family. libraryPath is the
-// program's LD_LIBRARY_PATH. A library that is missing or damaged is skipped: the loader will
-// report it.
+// only through another library, though not through the C library. The nearest library determines
+// the family. libraryPath is the program's LD_LIBRARY_PATH. A library that is missing or damaged is
+// skipped: the loader will report it.
 func Follow(path, libraryPath string) (Report, error) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF || report.Family != None {
@@ -33,7 +33,7 @@ func Follow(path, libraryPath string) (Report, error) {
 		next = next[1:]
 		dirs := append(program.searchDirs(libraryPath), systemDirs...)
 		for _, name := range program.Needed {
-			if seen[name] || len(seen) == maxFollowed {
+			if seen[name] || isBase(name) || len(seen) == maxFollowed {
 				continue
 			}
 			seen[name] = true

@@ -251,6 +251,7 @@ func TestFollow(t *testing.T) {
 	}
 	write("libsolver.so.1", amd64("libdeep.so", "libc.so.6"))
 	write("libdeep.so", amd64("libmpi.so.40"))
+	write("libc.so.6", amd64("libmpi.so.40")) // nobody looks
 	write("libplain.so", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_X86_64, false))
 	write("libother.so", buildELF(elf.ELFCLASS64, binary.LittleEndian, elf.EM_AARCH64, true, "libmpi.so.40"))
 	write("libloop.so", amd64("libloop.so", "libloop2.so"))
@@ -262,7 +263,7 @@ func TestFollow(t *testing.T) {
 	}{
 		{[]string{"libsolver.so.1"}, OpenMPI},
 		{[]string{"libsolver.so.1", "libmpich.so.12"}, MPICH}, // its own comes first
-		{[]string{"libplain.so"}, None},
+		{[]string{"libplain.so", "libc.so.6"}, None},
 		{[]string{"libother.so"}, None},
 		{[]string{"libloop.so"}, None},
 		{[]string{"libbroken.so", "libmissing.so", "libsolver.so.1"}, OpenMPI},
