@@ -23,6 +23,7 @@ type job struct {
 	node  string
 	nodes int
 
+	dir      string    // the working directory, where relative names of files begin
 	commands []command // in the order of the ranks that run them
 	program  string    // of the first rank here, as launch.Resolve found it
 	user     *launch.User
@@ -72,7 +73,8 @@ func newJob(order *stewardpb.PrepareJob) *job {
 		j.place = p.GetPlaces()[index]
 	}
 	j.ranks = make([]localRank, len(j.place.GetRanks()))
-	j.commands = newCommands(j.spec, j.size())
+	j.dir = j.spec.GetWorkDir()
+	j.commands = newCommands(j.spec, j.dir, j.size())
 	j.local = make(map[uint32]int, len(j.ranks))
 	for k, rank := range j.place.GetRanks() {
 		j.ranks[k] = localRank{rank: rank, stdin: -1, pmi: conn{fd: -1}}

@@ -101,6 +101,7 @@ func (j *job) prepare(s *steward) error {
 		u := j.order.GetJob().GetUser()
 		j.user = &launch.User{UID: u.GetUid(), GID: u.GetGid(), Groups: u.GetGroups()}
 	}
+	j.chooseDirectory()
 	if err := j.chooseContainer(s); err != nil {
 		return err
 	}
