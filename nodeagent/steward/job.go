@@ -30,6 +30,7 @@ type job struct {
 	limits   []launch.Limit
 	warnings []string
 	silent   bool // looks like MPI: silence is worth a note
+	notes    int  // sentences sent
 
 	ranks []localRank
 	local map[uint32]int // rank to local rank
