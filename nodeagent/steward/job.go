@@ -193,9 +193,9 @@ func (j *job) streams() int {
 }
 
 // release frees the resources of a job that never ran.
-func (j *job) release() {
+func (j *job) release(l *loop) {
 	j.closeInputs(0)
-	j.pmix.close()
+	j.pmix.close(l)
 	j.removeLeftovers()
 	if j.files != nil {
 		j.files.close(func(error) {}) // nothing was written

@@ -50,6 +50,7 @@ type loop struct {
 	err      error
 	pollOnce func(uintptr) bool // l.poll, made once
 	rested   bool               // the last wait in Go's poller was longer than a moment
+	clients  clients
 
 	mu     sync.Mutex
 	posted []func() // guarded by mu

@@ -65,7 +65,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 func (s *steward) prepared(err error) {
 	j := s.job
 	if s.life.Phase() != life.Preparing || err != nil {
-		j.release()
+		j.release(s.loop)
 	} else {
 		outputs, f := j.outputs, j.files
 		if f != nil {
