@@ -57,21 +57,7 @@ func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, e
 	if libraries {
 		spec.Env = prepend(spec.GetEnv(), libraryVariable, filepath.Join(stage, stageLibraries))
 	}
-	if spec.GetAnyDirectory() && !canEnter(order.GetUser(), spec.GetWorkDir()) {
-		spec.WorkDir = dir
-	}
 	return programs, nil
-}
-
-// canEnter reports whether the user may enter the directory on this node.
-func canEnter(user *scorev1.Identity, dir string) bool {
-	return launch.AsUser(userOf(user), func() error {
-		info, err := os.Stat(dir)
-		if err == nil && !info.IsDir() {
-			err = os.ErrNotExist
-		}
-		return err
-	}) == nil
 }
 
 // prepend adds a directory to the front of a variable's list.

@@ -2,6 +2,7 @@ package steward
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
 	"score/scored/api/environ"
@@ -21,10 +22,10 @@ type command struct {
 	path   string // of the program, as launch.Resolve found it; "": no rank here runs it
 }
 
-// newCommands lists a job's commands, at least one.
-func newCommands(spec *scorev1.JobSpec, size int) []command {
+// newCommands lists a job's commands, at least one. dir is the directory of those that name none.
+func newCommands(spec *scorev1.JobSpec, dir string, size int) []command {
 	if len(spec.GetCommands()) == 0 {
-		return []command{{end: size, argv: spec.GetArgv(), dir: spec.GetWorkDir(), search: spec.GetSearchPath()}}
+		return []command{{end: size, argv: spec.GetArgv(), dir: dir, search: spec.GetSearchPath()}}
 	}
 	commands := make([]command, len(spec.GetCommands()))
 	end := 0
@@ -32,7 +33,7 @@ func newCommands(spec *scorev1.JobSpec, size int) []command {
 		end += int(c.GetTasks())
 		commands[i] = command{end: end, argv: c.GetArgv(), dir: c.GetWorkDir(), search: c.GetSearchPath()}
 		if commands[i].dir == "" {
-			commands[i].dir = spec.GetWorkDir()
+			commands[i].dir = dir
 		}
 		for _, v := range c.GetEnv() {
 			if keepsVariable(v) {
@@ -60,6 +61,32 @@ func (j *job) checkCommands() error {
 		}
 	}
 	return nil
+}
+
+// jobDirVariable names the job's own directory.
+const jobDirVariable = "SCORE_JOB_DIR"
+
+// chooseDirectory takes the job's own directory if the user cannot enter the working directory here,
+// and files that go along with the job make up for that. The steward looks and not the agent, because
+// the directory may be on a file system that never answers: nobody can end a process that waits for it,
+// and while an agent does not end, no other can take its place.
+func (j *job) chooseDirectory() {
+	if !j.spec.GetAnyDirectory() || len(j.spec.GetStaged()) == 0 || canEnter(j.user, j.dir) {
+		return
+	}
+	j.dir = j.variable(jobDirVariable)
+	j.commands = newCommands(j.spec, j.dir, j.size())
+}
+
+// canEnter reports whether the user may enter the directory on this node.
+func canEnter(user *launch.User, dir string) bool {
+	return launch.AsUser(user, func() error {
+		info, err := os.Stat(dir)
+		if err == nil && !info.IsDir() {
+			err = os.ErrNotExist
+		}
+		return err
+	}) == nil
 }
 
 // app returns the number of the command that a rank runs.

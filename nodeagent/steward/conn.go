@@ -2,14 +2,27 @@ package steward
 
 import (
 	"errors"
+	"score/nodeagent/pmi/pmix"
 	"slices"
 
 	"golang.org/x/sys/unix"
 )
 
-// unsentLimit bounds the bytes that wait for one client to read them. Clients read their answers at
-// once; a client that does not is disconnected.
-const unsentLimit = 32 << 20
+const (
+	// unsentLimit bounds the bytes that wait for one client to read them. Clients read their answers at
+	// once; the longest tells of the 100,000 ranks of a job and has 15 MB.
+	unsentLimit = 32 << 20
+	// unsentPause bounds the bytes that wait for all clients of a job while more requests are read. Ranks
+	// that share few CPUs, or whose gang is off, read their answers late: 1,000 of them may wait for what
+	// tells each of the others, 140 KB.
+	unsentPause = 64 << 20
+	// unsentMost bounds the bytes that wait for all clients of a job. Beyond unsentPause they grow by the
+	// answers to requests that were read together, and by events of other nodes.
+	unsentMost = unsentPause + pmix.MaxReplies
+)
+
+// errUnsent means that a client does not read.
+var errUnsent = errors.New("it does not read what PMI tells it")
 
 // conn is the steward's end of a connection on which a rank speaks PMI or PMIx. Clients wait for
 // each answer, so unsent is empty unless a client does not read. Nothing more is read from that
@@ -19,39 +32,82 @@ type conn struct {
 	unsent []byte
 }
 
-func (c *conn) close() {
+// clients is what the connections of a job's ranks have in common.
+type clients struct {
+	unsent int // sum of theirs
+	held   []heldConn
+}
+
+// heldConn is a connection whose requests are not read until other clients have read their answers.
+type heldConn struct {
+	conn *conn
+	tag  tag
+}
+
+// closeConn ends a connection.
+func (l *loop) closeConn(c *conn) {
+	l.unwatch(c.fd) // a forked child of the rank may hold the other end
 	closeFD(c.fd)
-	c.fd, c.unsent = -1, nil
+	c.fd = -1
+	l.setUnsent(c, nil)
+}
+
+func (l *loop) setUnsent(c *conn, unsent []byte) {
+	l.clients.unsent += len(unsent) - len(c.unsent)
+	c.unsent = unsent
+	if l.clients.unsent > unsentPause/2 {
+		return
+	}
+	for _, h := range l.clients.held {
+		if h.conn.fd >= 0 && len(h.conn.unsent) == 0 {
+			_ = l.changeWatch(h.conn.fd, unix.EPOLLIN, h.tag)
+		}
+	}
+	l.clients.held = nil
+}
+
+// hold reports whether a client's requests must wait because too much waits for others, and then does
+// not watch for them until these have read half of it.
+func (l *loop) hold(c *conn, t tag) bool {
+	if l.clients.unsent <= unsentPause {
+		return false
+	}
+	_ = l.changeWatch(c.fd, 0, t)
+	l.clients.held = append(l.clients.held, heldConn{c, t})
+	return true
 }
 
 // send writes as much as the client takes, and keeps the rest until the descriptor, which the loop
-// watches as t, is writable.
-func (l *loop) send(c *conn, t tag, data []byte) {
+// watches as t, is writable. It returns errUnsent if the rest is too large; then the connection ends.
+func (l *loop) send(c *conn, t tag, data []byte) error {
 	waited := len(c.unsent) > 0
 	if waited {
+		l.clients.unsent += len(data)
 		c.unsent = append(c.unsent, data...)
 		data = c.unsent
 	}
 	n, err := writeSome(c.fd, data)
 	if err != nil {
-		return // it has hung up: the next read says so
+		return nil // it has hung up: the next read says so
 	}
 	switch rest := data[n:]; {
 	case len(rest) == 0:
-		c.unsent = nil
+		l.setUnsent(c, nil)
 		if waited {
 			_ = l.changeWatch(c.fd, unix.EPOLLIN, t)
 		}
-	case len(rest) > unsentLimit:
-		c.unsent = nil
+	case len(rest) > unsentLimit || l.clients.unsent-len(c.unsent)+len(rest) > unsentMost:
+		l.setUnsent(c, nil)
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // the next read finds its end
 		_ = l.changeWatch(c.fd, unix.EPOLLIN, t)
+		return errUnsent
 	case waited:
-		c.unsent = rest
+		l.setUnsent(c, rest)
 	default:
-		c.unsent = slices.Clone(rest)
+		l.setUnsent(c, slices.Clone(rest))
 		_ = l.changeWatch(c.fd, unix.EPOLLOUT, t)
 	}
+	return nil
 }
 
 // writeSome writes until the socket is full, and returns how much it wrote.

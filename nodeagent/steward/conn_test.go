@@ -2,6 +2,7 @@ package steward
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func clientOf(t *testing.T, l *loop) (*conn, int) {
 		t.Fatal(err)
 	}
 	c := &conn{fd: fds[0]}
-	t.Cleanup(func() { c.close(); closeFD(fds[1]) })
+	t.Cleanup(func() { l.closeConn(c); closeFD(fds[1]) })
 	if err := l.watch(c.fd, unix.EPOLLIN, tag{kind: kindPMI}); err != nil {
 		t.Fatal(err)
 	}
@@ -33,11 +34,17 @@ func TestSendToSlowClient(t *testing.T) {
 		want[i] = byte(i >> 8)
 	}
 	half := len(want) / 2
-	l.send(c, tag{kind: kindPMI}, want[:half])
+	send := func(data []byte) {
+		t.Helper()
+		if err := l.send(c, tag{kind: kindPMI}, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(want[:half])
 	if len(c.unsent) == 0 {
 		t.Fatal("the socket took everything")
 	}
-	l.send(c, tag{kind: kindPMI}, want[half:])
+	send(want[half:])
 	var got []byte
 	for buffer := make([]byte, 1<<20); len(got) < len(want); {
 		n, err := unix.Read(client, buffer)
@@ -52,7 +59,7 @@ func TestSendToSlowClient(t *testing.T) {
 		if err != nil || len(events) != 1 || events[0].Events&unix.EPOLLOUT == 0 {
 			t.Fatalf("events %v, error %v, %d bytes unsent", events, err, len(c.unsent))
 		}
-		l.send(c, tag{kind: kindPMI}, nil)
+		send(nil)
 	}
 	if !bytes.Equal(got, want) {
 		t.Error("the bytes came in another order")
@@ -66,8 +73,15 @@ func TestSendToSlowClient(t *testing.T) {
 func TestSendToDeafClient(t *testing.T) {
 	l := testLoop(t)
 	c, _ := clientOf(t, l)
+	var err error
 	for range 3 {
-		l.send(c, tag{kind: kindPMI}, make([]byte, unsentLimit/2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = l.send(c, tag{kind: kindPMI}, make([]byte, unsentLimit/2))
+	}
+	if !errors.Is(err, errUnsent) {
+		t.Errorf("more than the bound: %v", err)
 	}
 	if len(c.unsent) != 0 {
 		t.Errorf("%d bytes are kept", len(c.unsent))
@@ -75,5 +89,68 @@ func TestSendToDeafClient(t *testing.T) {
 	events, err := l.wait(time.Now().Add(10 * time.Second))
 	if err != nil || len(events) != 1 || events[0].Events&unix.EPOLLIN == 0 {
 		t.Errorf("events %v, error %v: the end of the connection is not noticed", events, err)
+	}
+}
+
+// TestDeafClientsTogether sends to clients that do not read, to each less than one may have: the
+// requests of the others wait, and all are read once half has been taken. Beyond the bound for all, the
+// next client is hung up on.
+func TestDeafClientsTogether(t *testing.T) {
+	l := testLoop(t)
+	asking, peer := clientOf(t, l)
+	at := tag{kind: kindPMI, index: 7}
+	if err := l.changeWatch(asking.fd, unix.EPOLLIN, at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
+		t.Fatal(err)
+	}
+	asks := func() bool {
+		t.Helper()
+		events, err := l.wait(time.Now().Add(50 * time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(events) > 0
+	}
+	var deaf []*conn
+	fill := func(most int) (err error) {
+		for err == nil && l.clients.unsent <= most {
+			c, _ := clientOf(t, l)
+			deaf = append(deaf, c)
+			err = l.send(c, tag{kind: kindPMI}, make([]byte, unsentLimit))
+		}
+		return err
+	}
+	if !asks() || l.hold(asking, at) {
+		t.Fatal("a request waits though nothing does")
+	}
+	if err := fill(unsentPause); err != nil {
+		t.Fatal(err)
+	}
+	if !asks() || !l.hold(asking, at) {
+		t.Fatal("a request does not wait")
+	}
+	if asks() {
+		t.Error("a request that waits is reported")
+	}
+	for l.clients.unsent > unsentPause/2 {
+		if asks() {
+			t.Fatalf("a request is reported while %d bytes wait", l.clients.unsent)
+		}
+		l.closeConn(deaf[0])
+		deaf = deaf[1:]
+	}
+	if !asks() || l.hold(asking, at) {
+		t.Error("a request waits still")
+	}
+	if err := fill(unsentMost); !errors.Is(err, errUnsent) || l.clients.unsent > unsentMost {
+		t.Errorf("%d bytes wait for all clients: %v", l.clients.unsent, err)
+	}
+	for _, c := range deaf {
+		l.closeConn(c)
+	}
+	if l.clients.unsent != 0 || l.clients.held != nil {
+		t.Errorf("%d bytes wait for nobody, for %d requests", l.clients.unsent, len(l.clients.held))
 	}
 }

@@ -143,7 +143,7 @@ func (j *job) expand(pattern string, rank uint32) (string, error) {
 		return "", err
 	}
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(j.spec.GetWorkDir(), path)
+		path = filepath.Join(j.dir, path)
 	}
 	return path, nil
 }

@@ -23,12 +23,14 @@ type job struct {
 	node  string
 	nodes int
 
+	dir      string    // the working directory, where relative names of files begin
 	commands []command // in the order of the ranks that run them
 	program  string    // of the first rank here, as launch.Resolve found it
 	user     *launch.User
 	limits   []launch.Limit
 	warnings []string
 	silent   bool // looks like MPI: silence is worth a note
+	notes    int  // sentences sent
 
 	ranks []localRank
 	local map[uint32]int // rank to local rank
@@ -72,7 +74,8 @@ func newJob(order *stewardpb.PrepareJob) *job {
 		j.place = p.GetPlaces()[index]
 	}
 	j.ranks = make([]localRank, len(j.place.GetRanks()))
-	j.commands = newCommands(j.spec, j.size())
+	j.dir = j.spec.GetWorkDir()
+	j.commands = newCommands(j.spec, j.dir, j.size())
 	j.local = make(map[uint32]int, len(j.ranks))
 	for k, rank := range j.place.GetRanks() {
 		j.ranks[k] = localRank{rank: rank, stdin: -1, pmi: conn{fd: -1}}
@@ -190,9 +193,9 @@ func (j *job) streams() int {
 }
 
 // release frees the resources of a job that never ran.
-func (j *job) release() {
+func (j *job) release(l *loop) {
 	j.closeInputs(0)
-	j.pmix.close()
+	j.pmix.close(l)
 	j.removeLeftovers()
 	if j.files != nil {
 		j.files.close(func(error) {}) // nothing was written

@@ -50,6 +50,7 @@ type loop struct {
 	err      error
 	pollOnce func(uintptr) bool // l.poll, made once
 	rested   bool               // the next wait is in Go's poller: the last was longer than a moment, or yield
+	clients  clients
 
 	mu     sync.Mutex
 	posted []func() // guarded by mu

@@ -99,19 +99,23 @@ func (s *steward) answered(r request) bool {
 	return true
 }
 
-// maxNotes bounds the sentences kept for an agent that is away.
+// maxNotes bounds the sentences about a job, which its ranks may cause as often as they like (PMIx_Log).
+// The leader keeps no more of a job.
 const maxNotes = 16
 
 // note sends the user a sentence.
 func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
 
-// noteLoss is like note, for output that is lost; the report of the job's end mentions the loss,
-// too.
+// noteLoss is like note, for output that is lost, at most once for each file; the report of the job's
+// end mentions the loss, too.
 func (s *steward) noteLoss(text string) { s.sendNote(&scorev1.JobNote{Text: text, OutputLost: true}) }
 
 func (s *steward) sendNote(note *scorev1.JobNote) {
-	if s.job == nil {
+	if s.job == nil || !note.GetOutputLost() && s.job.notes == maxNotes {
 		return
+	}
+	if !note.GetOutputLost() {
+		s.job.notes++
 	}
 	note.JobId = s.job.id
 	m := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{Note: note}}

@@ -19,13 +19,16 @@ const (
 	// keptGrowth is the memory that a byte from other nodes can take here. Keys and values are
 	// packed to a seventh, and unpacked they have lengths and places in tables.
 	keptGrowth = 32
+	// unsentGrowth is the memory that a byte which ranks have not read can take: what waits is copied when
+	// more comes.
+	unsentGrowth = 2
 )
 
 // MaxJobMemory bounds what a job can make its steward keep, in bytes, however hostile its ranks:
 // the keys and values of all ranks, events for ranks that register later, the data of one fence in
 // pieces and as a whole, tables for the largest number of ranks, unacknowledged messages to other
-// nodes, and what an agent has not read.
-const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + reliable.MaxBytes + maxUnread
+// nodes, and what ranks and an agent have not read.
+const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + reliable.MaxBytes + unsentMost + maxUnread
 
 // keptStep is the growth in bytes after which the collector's limit is set again. Setting it stops
 // the process for a moment.
@@ -37,18 +40,28 @@ func (s *steward) countMemory(bytes int) {
 	s.kept += bytes
 	if s.limitSetAt == 0 || s.kept-s.limitSetAt >= keptStep {
 		s.limitSetAt = s.kept
-		debug.SetMemoryLimit(softLimit(s.job.size(), s.kept))
+		s.setLimit()
 	}
 }
 
+// countUnsent does the same for what ranks have not read.
+func (s *steward) countUnsent() {
+	if unsent := s.loop.clients.unsent; unsent-s.unsentMost >= keptStep {
+		s.unsentMost = unsent
+		s.setLimit()
+	}
+}
+
+func (s *steward) setLimit() { debug.SetMemoryLimit(softLimit(s.job.size(), s.kept, s.unsentMost)) }
+
 // resetMemory resets the limit for a steward without a job.
 func (s *steward) resetMemory() {
-	s.kept, s.limitSetAt = 0, 0
+	s.kept, s.limitSetAt, s.unsentMost = 0, 0, 0
 	debug.SetMemoryLimit(memoryLimit)
 }
 
 // softLimit returns the collector's memory limit for a job of this many ranks that keeps this many
-// bytes from other nodes.
-func softLimit(ranks, kept int) int64 {
-	return min(memoryLimit+int64(ranks)*rankMemory+int64(kept)*keptGrowth, MaxJobMemory)
+// bytes from other nodes, and for ranks that have not read them.
+func softLimit(ranks, kept, unsent int) int64 {
+	return min(memoryLimit+int64(ranks)*rankMemory+int64(kept)*keptGrowth+int64(unsent)*unsentGrowth, MaxJobMemory)
 }

@@ -2,6 +2,7 @@ package steward
 
 import (
 	"errors"
+	"fmt"
 	"score/nodeagent/fence"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
@@ -69,7 +70,7 @@ func (s *steward) servePMI(k int, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.sendPMI(k, nil)
 	}
-	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 || events&unix.EPOLLIN != 0 && !s.loop.hold(p, tag{kindPMI, int32(k)}) {
 		s.readPMI(k)
 	}
 }
@@ -111,8 +112,7 @@ func (s *steward) closePMI(k int) {
 	if s.job.pmi == nil || r.pmi.fd < 0 {
 		return
 	}
-	s.loop.unwatch(r.pmi.fd) // a forked child of the rank may hold the other end
-	r.pmi.close()
+	s.loop.closeConn(&r.pmi)
 	if protocol := s.job.pmi.Engine().Protocol(); s.job.pmix != nil && (protocol == 0 || protocol == pmi.ProtocolPMIx) {
 		return // a rank that speaks PMIx, or may do so later, need not keep this open
 	}
@@ -173,8 +173,22 @@ func (s *steward) applyPMI(effects []wire.Effect) {
 // sendPMI writes to local rank k.
 func (s *steward) sendPMI(k int, data []byte) {
 	if c := &s.job.ranks[k].pmi; c.fd >= 0 {
-		s.loop.send(c, tag{kindPMI, int32(k)}, data)
+		s.checkSent(k, s.loop.send(c, tag{kindPMI, int32(k)}, data))
 	}
+}
+
+// checkSent handles the result of loop.send to local rank k; -1: nobody knows which rank it is. A rank
+// that does not read ends the job.
+func (s *steward) checkSent(k int, err error) {
+	if err == nil {
+		s.countUnsent()
+		return
+	}
+	message := fmt.Sprintf("node %s: %v", s.job.node, err)
+	if k >= 0 {
+		message = fmt.Sprintf("rank %d: %v", s.job.ranks[k].rank, err)
+	}
+	s.life.Abort(s.now(), life.Abort{Rank: k, ExitCode: launch.CodeCluster, Message: message})
 }
 
 func collectiveMessage(seq uint64, data []byte, stats pmi.Stats) *stewardpb.FromSteward {

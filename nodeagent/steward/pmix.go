@@ -91,7 +91,7 @@ func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err e
 	return e.resolver.Owner(at, &e.address)
 }
 
-func (e *pmixEndpoint) close() {
+func (e *pmixEndpoint) close(l *loop) {
 	if e == nil {
 		return
 	}
@@ -102,14 +102,14 @@ func (e *pmixEndpoint) close() {
 		e.resolver = nil
 	}
 	for id, c := range e.conns {
-		closeFD(c.fd)
+		l.closeConn(&c.conn)
 		delete(e.conns, id)
 	}
 }
 
 // closePMIx closes the endpoint at the end of its job.
 func (s *steward) closePMIx() {
-	s.endpoint().close() // closing takes a descriptor out of its loop
+	s.endpoint().close(s.loop) // closing takes a descriptor out of its loop
 	s.servesPMIx = false
 }
 

@@ -53,7 +53,11 @@ func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writePMIx(id, nil)
 	}
-	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+	c := s.job.pmix.conns[id]
+	if c == nil {
+		return
+	}
+	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 || events&unix.EPOLLIN != 0 && !s.loop.hold(&c.conn, tag{kindPMIx, int32(id)}) {
 		s.readPMIx(id)
 	}
 }
@@ -81,8 +85,7 @@ func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	if c == nil {
 		return
 	}
-	s.loop.unwatch(c.fd)
-	closeFD(c.fd)
+	s.loop.closeConn(&c.conn)
 	delete(e.conns, id)
 	rank, _, ok, effects := e.server.OnDisconnected(s.now(), id)
 	if ok {
@@ -97,7 +100,11 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	if c == nil {
 		return
 	}
-	s.loop.send(&c.conn, tag{kindPMIx, int32(id)}, data)
+	k := -1
+	if rank := s.job.pmix.server.RankOf(id); rank != pmix.NoRank {
+		k = s.job.local[uint32(rank)]
+	}
+	s.checkSent(k, s.loop.send(&c.conn, tag{kindPMIx, int32(id)}, data))
 	if c.closing && len(c.unsent) == 0 {
 		s.onClosedPMIx(id)
 	}

@@ -63,7 +63,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 func (s *steward) prepared(err error) {
 	j := s.job
 	if s.life.Phase() != life.Preparing || err != nil {
-		j.release()
+		j.release(s.loop)
 	} else {
 		outputs, f := j.outputs, j.files
 		if f != nil {
@@ -99,6 +99,7 @@ func (j *job) prepare(s *steward) error {
 		u := j.order.GetJob().GetUser()
 		j.user = &launch.User{UID: u.GetUid(), GID: u.GetGid(), Groups: u.GetGroups()}
 	}
+	j.chooseDirectory()
 	if err := j.chooseContainer(s); err != nil {
 		return err
 	}

@@ -46,6 +46,7 @@ type steward struct {
 	phases      phases       // of the job's start
 	kept        int          // bytes that came from the job's other nodes
 	limitSetAt  int          // the value of kept for which the collector's limit was set
+	unsentMost  int          // the most that ranks had not read when the limit was set, in bytes
 	stopForking atomic.Bool
 	// awaitsMessages is true while the ranks' processes are gone, but messages of their fences have
 	// not arrived everywhere.

@@ -84,6 +84,7 @@ type Pool struct {
 	shortage  time.Time  // since when a steward is missing; zero: none is
 	failedAt  time.Time  // of the last start that failed
 	stuck     []*remains // slots that could not be removed yet
+	hung      []*host    // killed stewards that have not ended
 }
 
 // Open returns a pool, and the stewards with jobs that a dead agent of the same name has left. It
@@ -116,7 +117,7 @@ func (p *Pool) Warm() int {
 // Claim returns a warm steward for a job of the user with this uid, or starts one if there is none.
 // It never returns a steward that has had a job of another user, since its memory may still hold
 // that job's environment or output. fresh asks for a steward that has had no job at all. From now
-// on events are called.
+// on events are called. The error is ErrClosed, ErrHung, or why no steward starts.
 func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client.Events) (*Steward, error) {
 	for {
 		s, err := p.take(ctx, user, fresh)
@@ -135,6 +136,10 @@ func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, err
 	if p.closed {
 		p.mu.Unlock()
 		return nil, ErrClosed
+	}
+	if err := p.checkHung(user); err != nil {
+		p.mu.Unlock()
+		return nil, err
 	}
 	if i := p.choose(user, fresh); i >= 0 {
 		s := p.warm[i]

@@ -25,6 +25,7 @@ func newRemains(number int, remove func(deadline time.Time) error) *remains {
 func (p *Pool) discard(s *Steward) *remains {
 	defer p.wake()
 	err := s.destroy(time.Now().Add(closeWait))
+	p.noteHung(s)
 	if err == nil {
 		p.free(s.Number)
 		return nil

@@ -44,13 +44,14 @@ type host struct {
 	events client.Events // of the claimant
 	early  error         // why the connection ended before the claim
 	ended  bool
+	lost   chan struct{} // closed with the connection
 	renew  chan struct{} // closed when it has reported that it is free again
 }
 
 // start makes a slot's group and steward, and connects to it. After an error the caller must
 // destroy s.
 func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
-	s = &Steward{host: &host{Number: number, unused: unused}}
+	s = &Steward{host: &host{Number: number, unused: unused, lost: make(chan struct{})}}
 	if o.Root != nil {
 		if s.group, err = o.Root.Create(number); err != nil {
 			return s, err
@@ -115,6 +116,9 @@ func (s *host) message(m *stewardpb.FromSteward) {
 
 func (s *host) closed(err error) {
 	s.mu.Lock()
+	if !s.ended {
+		close(s.lost)
+	}
 	s.ended, s.early = true, err
 	tell := s.events.Closed
 	s.mu.Unlock()
@@ -191,7 +195,7 @@ func (s *host) LimitProcesses(maxProcesses uint32) error {
 // steward for the next job, or nil.
 func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 	s.mu.Lock()
-	renewed := s.renew
+	renewed, lost := s.renew, s.lost
 	s.mu.Unlock()
 	if renewed == nil || s.Recycle() != nil {
 		return nil
@@ -204,6 +208,11 @@ func (s *Steward) leave(ctx context.Context, reading func() bool) *Steward {
 			return s.next()
 		case <-s.process.Done():
 			return nil
+		case <-lost: // it exits, or hangs in its exit
+			if !reading() {
+				return nil
+			}
+			lost = nil
 		case <-ctx.Done():
 			return nil
 		case <-timeout.C:

@@ -138,6 +138,7 @@ func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status
 		processes: order.GetJob().GetMaxProcesses(),
 		unused:    func() {},
 		renew:     make(chan struct{}),
+		lost:      make(chan struct{}),
 	}
 	if order.GetCgroup() == "" {
 		h.Container = procgroup.New(int(status.GetPid()))

@@ -84,14 +84,17 @@ func killIfMarked(pid int, uid uint32, mark string) (killed, doubtful bool) {
 	}
 	defer unix.Close(fd)
 	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	if !isOf(dir, uid) {
+		return false, false // reading another user's environment may hang
+	}
 	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
 	if err != nil {
-		return false, false // another user's, or dead
+		return false, false // it is dead
 	}
 	switch {
 	case len(environ) == 0:
-		return false, mayHaveMore(pid) && isOf(dir, uid)
-	case !hasMark(environ, mark) || !isOf(dir, uid):
+		return false, mayHaveMore(pid)
+	case !hasMark(environ, mark):
 		return false, false
 	default:
 		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil, false

@@ -50,6 +50,8 @@ func wait(what []string) {
 		if err == nil {
 			go func() { _, _ = listener.Accept() }()
 		}
+	case "mapped":
+		go waitLikeGo(what[1])
 	case "poll":
 		go func() { _, _ = unix.Poll([]unix.PollFd{{Fd: 0, Events: unix.POLLIN}}, -1) }()
 	case "child":
@@ -137,6 +139,7 @@ func TestFind(t *testing.T) {
 		{[]string{"stdin"}, "reads pipe:"},
 		{[]string{"accept", filepath.Join(dir, "socket")}, forFile},
 		{[]string{"poll"}, forFile},
+		{[]string{"mapped", filepath.Join(dir, "mapped")}, forTime}, // its file is not read
 		{[]string{"naps"}, "process"},
 		{[]string{"spin"}, "runs"},
 	} {
@@ -242,15 +245,21 @@ func TestParseCall(t *testing.T) {
 }
 
 func TestParseMapping(t *testing.T) {
-	for line, want := range map[string]bool{
-		"7f2809b10000-7f280a258000 rw-s 00000000 00:01 95018                      /memfd:score-ctx-1-1 (deleted)": true,
-		"7f2809b10000-7f280a258000 rw-s 00000000 00:01 95018                      /home/memfd:x":                  false,
-		"7f2809b10000-7f280a258000 rw-p 00000000 00:00 0":                                                         false,
-		"7f2809b10000 rw-s 00000000 00:01 95018 /memfd:x":                                                         false,
-		"x-y rw-s 00000000 00:01 95018 /memfd:x":                                                                  false,
-		"":                                                                                                        false,
+	const from, to, image = 0x7f2809b10000, 0x7f280a258000, 95018
+	for line, want := range map[string]struct {
+		m     mapping
+		inode uint64
+		ok    bool
+	}{
+		"7f2809b10000-7f280a258000 rw-s 00000000 00:01 95018                      /memfd:score-ctx-1-1 (deleted)": {mapping{from, to, true}, image, true},
+		"7f2809b10000-7f280a258000 rw-s 00000000 00:01 95018                      /home/memfd:x":                  {mapping{from, to, false}, image, true},
+		"7f2809b10000-7f280a258000 rw-p 00000000 00:00 0":                                                         {mapping{from, to, false}, 0, true},
+		"7f2809b10000-7f280a258000 rw-p 00000000 00:00 0                          [stack]":                        {mapping{from, to, false}, 0, true},
+		"7f2809b10000 rw-s 00000000 00:01 95018 /memfd:x":                                                         {},
+		"x-y rw-s 00000000 00:01 95018 /memfd:x":                                                                  {},
+		"":                                                                                                        {},
 	} {
-		if m, inode, ok := parseMapping(line); ok != want || ok && (inode != 95018 || m != mapping{0x7f2809b10000, 0x7f280a258000}) {
+		if m, inode, ok := parseMapping(line); ok != want.ok || ok && (inode != want.inode || m != want.m) {
 			t.Errorf("%q: %+v, %d, %v", line, m, inode, ok)
 		}
 	}

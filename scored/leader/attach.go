@@ -219,24 +219,23 @@ func (c *controller) stateEvent(j *job, message string) *scorev1.AttachEvent {
 	}}}
 }
 
-// warn sends a sentence to present and later attachments. Warnings of a spawned job go to the
-// attachments of its ancestors.
-func (c *controller) warn(j *job, text string) {
+// warn sends a sentence to present and later attachments, and reports whether it did: a job has
+// maxNotes at most. Warnings of a spawned job go to the attachments of its ancestors.
+func (c *controller) warn(j *job, text string) bool {
 	j = j.watchedJob()
 	if len(j.notes) >= maxNotes {
-		return
+		return false
 	}
 	j.notes = append(j.notes, text)
 	for _, w := range j.watchers {
 		c.notify(w, warning(text))
 	}
+	return true
 }
 
 // warnOnce is like warn, for warnings that a program may cause many times.
-func (c *controller) warnOnce(j *job, text string) {
-	if !slices.Contains(j.watchedJob().notes, text) {
-		c.warn(j, text)
-	}
+func (c *controller) warnOnce(j *job, text string) bool {
+	return !slices.Contains(j.watchedJob().notes, text) && c.warn(j, text)
 }
 
 // watchedJob returns the job whose attachments get the events of j.

@@ -99,17 +99,43 @@ func TestChildrenHaveABound(t *testing.T) {
 	root.children = root.children[maxChildren-1:]
 }
 
-// An attached client sees why a spawn was refused, once for each reason.
+// An attached client and the log see why a spawn was refused, once for each reason.
 func TestRefusedSpawnIsTold(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 1}, "jobs")
 	for i := range 3 {
 		w.b.spawn(w.b.nodes["n1"], &scorev1.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*scorev1.SpawnApp{oneTask}})
+	}
+	if n := logged(w.b, "spawn refused"); n != 1 {
+		t.Errorf("%d lines of the log", n)
 	}
 	w.settle()
 	notes := w.b.jobs[1].notes
 	if len(notes) != 1 || !strings.HasPrefix(notes[0], "a spawn was refused: ") || !strings.Contains(notes[0], "you may have 1") {
 		t.Errorf("notes %q", notes)
 	}
+}
+
+// A program that causes another reason each time fills neither the log nor the controller.
+func TestReasonsOfRefusedSpawnsAreBounded(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
+	for i := range 3 * maxNotes {
+		app := &scorev1.SpawnApp{Program: "child", Tasks: 1<<30 + uint32(i)}
+		w.b.spawn(w.b.nodes["n1"], &scorev1.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*scorev1.SpawnApp{app}})
+	}
+	if lines, notes := logged(w.b, "spawn refused"), len(w.b.jobs[1].notes); lines != maxNotes || notes != maxNotes {
+		t.Errorf("%d lines of the log, and %d notes, not %d: %q", lines, notes, maxNotes, w.b.jobs[1].notes)
+	}
+	w.settle()
+}
+
+// logged counts the lines of the log that wait for their turn.
+func logged(c *controller, line string) (n int) {
+	for i := range c.effects {
+		if c.effects[i].line == line {
+			n++
+		}
+	}
+	return n
 }
 
 // TestChildrenHaveMemoryOfTheirOwn: memory promised to a program and its children is taken from the

@@ -36,8 +36,11 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	}
 	child, err := c.child(parent, m)
 	if err != nil {
-		c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
-		c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) // MPI reports only an error code for it
+		// MPI reports only an error code for it. A program may spawn on and on: the log has what the user
+		// is told.
+		if c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) {
+			c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
+		}
 		reply.Error = plain(err)
 		send()
 		return

@@ -36,7 +36,7 @@ func TestNameFlood(t *testing.T) {
 	f := &flood{scene: s, dir: filepath.Join(s.Dir, "flood")}
 	s.Check(os.Mkdir(f.dir, 0o755))
 	s.Check(os.Chown(f.dir, eve, eve))
-	f.program = copyOfThis(t, s.Dir)
+	f.program = copyOf(t, os.Args[0], s.Dir)
 	var jobs []uint64
 	for i := range lookupJobs {
 		jobs = append(jobs, f.submit("lookups", fmt.Sprint("lookups", i), lookupRanks))
@@ -125,15 +125,15 @@ func (f *flood) othersRun(when string) {
 	}
 }
 
-// copyOfThis is a copy of this program that all users may start.
-func copyOfThis(t *testing.T, dir string) string {
+// copyOf copies a program into a directory, where all users may start it.
+func copyOf(t *testing.T, program, dir string) string {
 	t.Helper()
-	from, err := os.Open(os.Args[0])
+	from, err := os.Open(program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	name := filepath.Join(dir, "part")
+	name := filepath.Join(dir, filepath.Base(program))
 	to, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755) //nolint:gosec // users start it
 	if err != nil {
 		t.Fatal(err)

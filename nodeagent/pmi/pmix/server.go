@@ -85,6 +85,14 @@ func (s *Server) Conn(rank int) (id ConnID, ok bool) {
 	return s.ranks[slot].id, true
 }
 
+// RankOf returns the rank of a connection; NoRank if it is not admitted.
+func (s *Server) RankOf(id ConnID) int {
+	if c := s.conns[id]; c != nil {
+		return c.rank
+	}
+	return NoRank
+}
+
 // Accept adds a new connection. ok is false if there are too many; then the caller closes it.
 func (s *Server) Accept() (id ConnID, ok bool) {
 	if s.hello == MaxConns {
