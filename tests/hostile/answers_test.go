@@ -73,7 +73,9 @@ func playUntaken() error {
 		defer transport.CloseIdleConnections()
 		for range untaken / askers {
 			calls.Go(func() {
-				traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent.Done() }})
+				once := sync.OnceFunc(sent.Done) // the transport may send a request again
+				wrote := func(httptrace.WroteRequestInfo) { once() }
+				traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: wrote})
 				err := ask(traced, transport, reply.Msg.GetJobId())
 				if err != nil && !errors.Is(err, context.Canceled) {
 					mu.Lock()
