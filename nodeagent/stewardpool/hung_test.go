@@ -2,8 +2,10 @@ package stewardpool
 
 import (
 	"errors"
+	"fmt"
 	"os/exec"
 	"score/nodeagent/steward/client"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +53,9 @@ func TestHungStewardsOfAUserAreBounded(t *testing.T) {
 	if err := claim(ann); !errors.Is(err, ErrHung) {
 		t.Errorf("with one more: %v", err)
 	}
+	if text := p.Problem(); !strings.HasPrefix(text, fmt.Sprint(maxHung+1, " stewards ")) {
+		t.Errorf("the node tells of its trouble: %q", text)
+	}
 	if err := claim(bob); err != nil {
 		t.Errorf("another user: %v", err)
 	}
@@ -61,7 +66,7 @@ func TestHungStewardsOfAUserAreBounded(t *testing.T) {
 	for _, end := range ends[1:] {
 		end()
 	}
-	if err := claim(ann); err != nil || len(p.hung) != 0 {
-		t.Errorf("after the end of all: %v, %d are counted", err, len(p.hung))
+	if err := claim(ann); err != nil || p.Problem() != "" {
+		t.Errorf("after the end of all: %v, and the trouble is %q", err, p.Problem())
 	}
 }

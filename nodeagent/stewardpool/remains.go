@@ -3,6 +3,7 @@ package stewardpool
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -68,13 +69,19 @@ func (p *Pool) removed(gone *remains) {
 	close(gone.gone)
 }
 
-// Problem returns a sentence about remains that could not be removed yet, "" if there are none.
+// Problem returns a sentence about stewards that cannot be ended, and remains that could not be removed
+// yet, "" if there are none.
 func (p *Pool) Problem() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.stuck) == 0 {
-		return ""
+	var problems []string
+	if p.dropEnded(); len(p.hung) > 0 {
+		problems = append(problems, fmt.Sprintf("%d stewards of jobs that have ended cannot be killed: a file system does not answer", len(p.hung)))
 	}
-	first := slices.MinFunc(p.stuck, func(a, b *remains) int { return a.number - b.number })
-	return fmt.Sprintf("%d of the node's control groups cannot be removed yet (%v); the agent tries again each second", len(p.stuck), first.err)
+	if len(p.stuck) > 0 {
+		first := slices.MinFunc(p.stuck, func(a, b *remains) int { return a.number - b.number })
+		problems = append(problems,
+			fmt.Sprintf("%d of the node's control groups cannot be removed yet (%v); the agent tries again each second", len(p.stuck), first.err))
+	}
+	return strings.Join(problems, "; ")
 }

@@ -104,7 +104,8 @@ func mountDead(t *testing.T, dir string) (revive func()) {
 	if err != nil {
 		t.Skip("this host lets nobody make file systems: ", err)
 	}
-	if err := unix.Mount("dead", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, fmt.Sprintf("fd=%d,rootmode=40777,user_id=0,group_id=0,allow_other", fd)); err != nil {
+	options := fmt.Sprintf("fd=%d,rootmode=40777,user_id=0,group_id=0,allow_other", fd)
+	if err := unix.Mount("dead", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
 		unix.Close(fd)
 		t.Skip("this host lets nobody make file systems: ", err)
 	}

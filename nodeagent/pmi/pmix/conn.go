@@ -58,8 +58,11 @@ func (c *conn) feed(s *Server, data []byte) error {
 	if c.closing || len(data) == 0 {
 		return nil
 	}
-	// rest may overlap data; append moves the bytes down.
-	c.rest = append(rest[:0], data...)
+	if len(data) == len(rest) {
+		c.rest = rest // a message that comes in pieces is not moved for each of them
+	} else {
+		c.rest = append(rest[:0], data...) // rest may overlap data; append moves the bytes down
+	}
 	if s.pending += len(c.rest); s.pending > MaxPending {
 		return fmt.Errorf("%w: messages of more than %d bytes are on their way", pmi.ErrFull, MaxPending)
 	}
