@@ -172,7 +172,7 @@ func TestTouchedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer img.Close()
-	if n := blocksOf(t, img); n > 512<<10 {
+	if n := blocks(t, img); n > 512<<10 {
 		t.Errorf("a fresh context has %d bytes of memory", n)
 	}
 	for r := range uint32(1000) {
@@ -180,7 +180,7 @@ func TestTouchedMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := blocksOf(t, img)
+	before := blocks(t, img)
 	if n := before; n > 1<<20 {
 		t.Errorf("with all peers it has %d bytes", n)
 	}
@@ -189,16 +189,7 @@ func TestTouchedMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := blocksOf(t, img); n > 8<<20 {
+	if n := blocks(t, img); n > 8<<20 {
 		t.Errorf("with everything in use it has %d bytes", n)
 	}
-}
-
-func blocksOf(t *testing.T, img *Image) int64 {
-	t.Helper()
-	var st unix.Stat_t
-	if err := unix.Fstat(int(img.File().Fd()), &st); err != nil {
-		t.Fatal(err)
-	}
-	return st.Blocks * 512
 }

@@ -238,7 +238,7 @@ func (a *Agent) noteLoopback() {
 	a.notes = append(a.notes, "other nodes cannot reach this one at "+a.address+", and jobs that use both fail: set agent.listen to an address of the host")
 }
 
-func onLoopback(address string) bool { return api.CheckLoopback(address, "") == nil }
+func onLoopback(address string) bool { return api.CheckLoopback(address) == nil }
 
 func (a *Agent) hello() *scorev1.Hello {
 	hello := &scorev1.Hello{

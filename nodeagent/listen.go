@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/socket"
 	"strings"
@@ -60,7 +61,7 @@ func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 		if name := o.Status.GetOrder().GetPmSocket(); strings.HasPrefix(name, abstractPrefix) {
 			a.socket = name
 		}
-		if place := placeIn(o.Status.GetOrder().GetJob()); place.GetAddress() != "" && checkLoopback("address", place.GetAddress()) == nil {
+		if place := placeIn(o.Status.GetOrder().GetJob()); place.GetAddress() != "" && api.CheckLoopback(place.GetAddress()) == nil {
 			former = place.GetAddress()
 		}
 	}

@@ -220,7 +220,7 @@ func (o Options) check() error {
 	if o.MetricsAddress == "" {
 		return nil
 	}
-	return checkLoopback("metrics_listen", o.MetricsAddress)
+	return api.CheckLoopbackOf("metrics_listen", o.MetricsAddress)
 }
 
 func checkCPUs(cpus []int) error {
@@ -239,7 +239,7 @@ func checkCPUs(cpus []int) error {
 
 func (o Options) checkListen() error {
 	if o.Credentials == nil {
-		return checkLoopback("listen", o.Listen)
+		return api.CheckLoopbackOf("listen", o.Listen)
 	}
 	if name := o.Credentials.Name(); name != (pki.Name{Cluster: o.Cluster, Role: pki.Agent, Name: o.Name}) {
 		return fmt.Errorf("its certificate is that of %s, and this is the agent of node %s of cluster %s", name, o.Name, o.Cluster)
@@ -252,13 +252,4 @@ func (o Options) checkListen() error {
 		return fmt.Errorf("listen = %q is not the address by which the other nodes reach this one, with its port", o.Listen)
 	}
 	return o.Credentials.Check()
-}
-
-// checkLoopback refuses an address that other hosts could reach: without a certificate a daemon
-// must not listen there. key is the configuration key for the error.
-func checkLoopback(key, address string) error {
-	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
-		return fmt.Errorf("%s = %w", key, err)
-	}
-	return nil
 }

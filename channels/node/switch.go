@@ -44,7 +44,7 @@ func (l *loop) settle() {
 // checkOff checks a context of a job that is not on.
 func (l *loop) checkOff(c *Context, now int64, readable bool) {
 	if c.job.residence.Check(now, &c.residing) {
-		l.drive(c, now, readable, false)
+		l.drive(c, turn{began: now, readable: readable})
 	}
 	l.progress(c.job)
 }

@@ -29,9 +29,22 @@ const (
 	gapIdle = tick
 )
 
+// turn is what is known of one turn of a context. Instants are those of channels.Nanos.
+type turn struct {
+	began, ended int64
+	readable     bool  // the socket had something before the turn
+	asleep       bool  // the process sleeps until a message comes
+	progress     bool  // something came or went
+	next         int64 // when something of the context is due
+}
+
+// earliest returns when the next turn may begin, so that the loop rests in proportion.
+func (t *turn) earliest() int64 { return t.ended + min(t.ended-t.began, maxTurn)*rest }
+
 // drive takes the lock and drives the context; then it waits for the network, for
 // what is due, or for its next turn.
-func (l *loop) drive(c *Context, now int64, readable, asleep bool) {
+func (l *loop) drive(c *Context, t turn) {
+	now := t.began
 	if err := c.take(); err != nil {
 		l.at(c, now+tick<<min(c.refused, lockBackoffs))
 		c.mode.Store(modeDriven)
@@ -41,11 +54,11 @@ func (l *loop) drive(c *Context, now int64, readable, asleep bool) {
 	c.refused = 0
 	l.drives++
 	c.notifyDeaths()
-	progress := rounds(c, now)
-	if progress && asleep {
+	t.progress = rounds(c, now)
+	if t.progress && t.asleep {
 		c.late = true
 	}
-	next := c.end(channels.Nanos())
+	t.next = c.end(channels.Nanos())
 	settled := c.settled != nil && c.driver.Settled()
 	due := c.driver.Due()
 	c.leave()
@@ -57,12 +70,12 @@ func (l *loop) drive(c *Context, now int64, readable, asleep bool) {
 		c.settled()
 		c.settled = nil
 	}
-	after := channels.Nanos()
-	next = min(next, due)
+	t.ended = channels.Nanos()
+	t.next = min(t.next, due)
 	if c.settled != nil {
-		next = min(next, after+tick)
+		t.next = min(t.next, t.ended+tick)
 	}
-	l.wait(c, progress, readable, asleep, next, after, after+min(after-now, maxTurn)*rest)
+	l.wait(c, &t)
 }
 
 // take takes the driver lock. If a live holder does not release it, the holder may go on.
@@ -107,25 +120,26 @@ func rounds(c *Context, start int64) (progress bool) {
 	return progress
 }
 
-// wait decides when the driven context is checked next: at next, but not before earliest.
-func (l *loop) wait(c *Context, progress, readable, asleep bool, next, now, earliest int64) {
+// wait decides when the driven context is checked next.
+func (l *loop) wait(c *Context, t *turn) {
 	c.spuriousWakes++
-	if progress || !readable {
+	if t.progress || !t.readable {
 		c.spuriousWakes = 0
 	}
+	now, earliest := t.ended, t.earliest()
 	switch {
-	case progress:
+	case t.progress:
 		// More will come: polling once more is cheaper than the way through epoll.
 		c.mode.Store(modeDriven)
-		l.at(c, max(min(next, now+tick), now+gapBusy, earliest))
+		l.at(c, max(min(t.next, now+tick), now+gapBusy, earliest))
 	case c.spuriousWakes > 1 || !l.arm(c):
 		// An error that the socket keeps would wake the loop again and again.
 		c.mode.Store(modeDriven)
-		l.at(c, max(min(next, now+tick<<min(c.spuriousWakes, lockBackoffs)), now+gapIdle, earliest))
+		l.at(c, max(min(t.next, now+tick<<min(c.spuriousWakes, lockBackoffs)), now+gapIdle, earliest))
 	default:
 		c.mode.Store(modeArmed)
-		c.due = max(next, now+gapIdle, earliest)
-		l.at(c, min(c.due, c.nextCheck(now, asleep)))
+		c.due = max(t.next, now+gapIdle, earliest)
+		l.at(c, min(c.due, c.nextCheck(now, t.asleep)))
 	}
 }
 

@@ -186,7 +186,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 	asleep := c.img.Sleeping() && c.img.State() == abi.StateOpen
 	switch {
 	case c.settled != nil || len(c.pendingDeaths) > 0:
-		l.drive(c, now, readable, asleep)
+		l.drive(c, turn{began: now, readable: readable, asleep: asleep})
 	case moved && asleep:
 		l.watchAgain(c, now, sleepingInterval)
 	case moved:
@@ -200,7 +200,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 		c.idleChecks++
 		l.at(c, nextTick(now, tick))
 	default:
-		l.drive(c, now, readable, asleep)
+		l.drive(c, turn{began: now, readable: readable, asleep: asleep})
 	}
 }
 

@@ -63,7 +63,7 @@ func placesOf(order *scorev1.Prepare, anywhere bool) (*rankmap.Map, error) {
 
 func directoryOf(place *scorev1.NodePlace, anywhere bool) (netip.AddrPort, error) {
 	if !anywhere {
-		if err := api.CheckLoopback(place.GetAddress(), "127.0.0.1 or ::1"); err != nil {
+		if err := api.CheckLoopback(place.GetAddress()); err != nil {
 			return netip.AddrPort{}, fmt.Errorf("the address of node %s: %w", place.GetNode(), err)
 		}
 	}

@@ -106,7 +106,7 @@ func (c *Clients) MayCall(address string) error {
 	if !c.local {
 		return nil
 	}
-	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
+	if err := api.CheckLoopback(address); err != nil {
 		return fmt.Errorf("%w: address = %w", ErrForeign, err)
 	}
 	return nil

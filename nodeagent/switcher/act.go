@@ -64,7 +64,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Freeze())
 		j.handle.set(false, realtime.Now())
-		j.rest(true)
+		j.pause()
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
 		s.firstCheck()
 	case ctxswitch.EffectThaw:
@@ -72,11 +72,11 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.failed(j, j.Container.Thaw())
 		now := realtime.Now()
 		j.handle.set(true, now)
-		j.rest(false)
+		j.resume()
 		s.order(now, ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
 		j.handle.set(true, realtime.Now())
-		j.rest(false)
+		j.resume()
 		err := failpoint.Hit(failpoint.LaunchBegin)
 		if err == nil {
 			err = j.Launch()

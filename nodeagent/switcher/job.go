@@ -87,13 +87,16 @@ type job struct {
 	reported *ctxswitch.Measures
 }
 
-// rest pauses or resumes the job's contexts, if it has any.
-func (j *job) rest(still bool) {
-	switch {
-	case j.network == nil:
-	case still:
+// pause pauses the job's contexts, if it has any.
+func (j *job) pause() {
+	if j.network != nil {
 		j.network.Pause()
-	default:
+	}
+}
+
+// resume resumes them.
+func (j *job) resume() {
+	if j.network != nil {
 		j.network.Resume()
 	}
 }

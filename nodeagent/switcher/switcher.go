@@ -199,7 +199,11 @@ func (s *Switcher) execute(c *command) {
 	case ctxswitch.EventJobConnected:
 		if j := s.jobs[c.event.Job]; j != nil {
 			j.network = c.network
-			j.rest(!j.handle.On())
+			if j.handle.On() {
+				j.resume()
+			} else {
+				j.pause()
+			}
 		}
 	case ctxswitch.EventDone:
 		s.countFlushes(c.event.Job, c.flushes)

@@ -179,10 +179,10 @@ func TestUserDir(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
-	if _, err := client.UserDir(false); !os.IsNotExist(err) {
+	if _, err := client.UserDir(); !os.IsNotExist(err) {
 		t.Errorf("a missing directory: %v", err)
 	}
-	dir, err := client.UserDir(true)
+	dir, err := client.MakeUserDir()
 	if want := filepath.Join(runtime, "score"); err != nil || dir != want {
 		t.Fatalf("got %s, %v; want %s", dir, err, want)
 	}
@@ -193,7 +193,7 @@ func TestUserDir(t *testing.T) {
 		strings.Repeat("/x", 99): "in the temporary directory",
 	} {
 		t.Setenv("XDG_RUNTIME_DIR", path)
-		if dir, err := client.UserDir(true); err != nil || filepath.Dir(dir) != temp {
+		if dir, err := client.MakeUserDir(); err != nil || filepath.Dir(dir) != temp {
 			t.Errorf("XDG_RUNTIME_DIR=%s: %s, %v; want one %s", path, dir, err, want)
 		}
 	}
@@ -201,7 +201,7 @@ func TestUserDir(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
-	if _, err := client.UserDir(true); err == nil || !strings.Contains(err.Error(), "is not a directory of yours alone") {
+	if _, err := client.MakeUserDir(); err == nil || !strings.Contains(err.Error(), "is not a directory of yours alone") {
 		t.Errorf("a directory that others can read: %v", err)
 	}
 	if err := os.Remove(dir); err != nil {
@@ -210,7 +210,7 @@ func TestUserDir(t *testing.T) {
 	if err := os.Symlink(t.TempDir(), dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.UserDir(true); err == nil {
+	if _, err := client.MakeUserDir(); err == nil {
 		t.Error("a link was taken for a directory")
 	}
 }

@@ -178,7 +178,7 @@ func devSocket(choice Choice) (string, error) {
 	if choice.Dev != "" {
 		return choice.Dev, nil
 	}
-	dir, err := UserDir(false)
+	dir, err := UserDir()
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +188,7 @@ func devSocket(choice Choice) (string, error) {
 // DevSocket returns where the user's development cluster listens; its directory is made if it is
 // not there.
 func DevSocket() (string, error) {
-	dir, err := UserDir(true)
+	dir, err := MakeUserDir()
 	if err != nil {
 		return "", err
 	}

@@ -13,24 +13,27 @@ import (
 const maxUserDir = 40
 
 // UserDir returns the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or /tmp/score-UID
-// where that is not usable. With create it is made if missing, without, a missing one is
-// fs.ErrNotExist. A directory to which others can write is an error, since they could listen in the
-// user's name.
-func UserDir(create bool) (string, error) {
-	return userDir(os.Getenv("XDG_RUNTIME_DIR"), os.TempDir(), os.Getuid(), create)
+// where that is not usable. If it is missing the error is fs.ErrNotExist. A directory to which others
+// can write is an error, since they could listen in the user's name.
+func UserDir() (string, error) {
+	dir := ownUserDir()
+	return dir, checkOwn(dir, os.Getuid())
 }
 
-func userDir(runtimeDir, tempDir string, uid int, create bool) (string, error) {
-	dir := filepath.Join(tempDir, "score-"+strconv.Itoa(uid))
-	if usableRuntimeDir(runtimeDir, uid) {
-		dir = filepath.Join(runtimeDir, "score")
+// MakeUserDir is UserDir, and makes the directory if it is missing.
+func MakeUserDir() (string, error) {
+	dir := ownUserDir()
+	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
+		return "", fmt.Errorf("cannot make the directory for sockets: %w", err)
 	}
-	if create {
-		if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
-			return "", fmt.Errorf("cannot make the directory for sockets: %w", err)
-		}
+	return dir, checkOwn(dir, os.Getuid())
+}
+
+func ownUserDir() string {
+	if runtimeDir := os.Getenv("XDG_RUNTIME_DIR"); usableRuntimeDir(runtimeDir, os.Getuid()) {
+		return filepath.Join(runtimeDir, "score")
 	}
-	return dir, checkOwn(dir, uid)
+	return filepath.Join(os.TempDir(), "score-"+strconv.Itoa(os.Getuid()))
 }
 
 // usableRuntimeDir refuses another user's directory, which sudo leaves in the

@@ -109,7 +109,7 @@ func (o Options) check() error {
 	if o.MetricsAddress == "" {
 		return nil
 	}
-	return checkLoopback("metrics_listen", o.MetricsAddress)
+	return api.CheckLoopbackOf("metrics_listen", o.MetricsAddress)
 }
 
 func (o Options) checkAgentListen() error {
@@ -120,7 +120,7 @@ func (o Options) checkAgentListen() error {
 	if path, ok := isUnix(address); ok && path != "" {
 		return checkSocket("agents_listen", path)
 	}
-	return checkLoopback("agents_listen", address)
+	return api.CheckLoopbackOf("agents_listen", address)
 }
 
 func (o Options) checkEncrypted() error {
@@ -144,12 +144,4 @@ func checkSocket(key, path string) error {
 		return nil
 	}
 	return socket.CheckPath(key, path)
-}
-
-// checkLoopback refuses an address that other hosts could reach.
-func checkLoopback(key, address string) error {
-	if err := api.CheckLoopback(address, "127.0.0.1 or ::1"); err != nil {
-		return fmt.Errorf("%s = %w", key, err)
-	}
-	return nil
 }

@@ -28,7 +28,7 @@ func TestOptions(t *testing.T) {
 		{
 			"all interfaces",
 			func(o *Options) { o.AgentListen = "0.0.0.0:7420" },
-			`agents_listen = "0.0.0.0:7420" can be reached from other hosts, and without certificates connections are not encrypted; use 127.0.0.1 or ::1, or make certificates with 'scored init'`,
+			`agents_listen = "0.0.0.0:7420" can be reached from other hosts, and without certificates connections are not encrypted; use 127.0.0.1 or another address of loopback, or make certificates with 'scored init'`,
 		},
 		{"no host", func(o *Options) { o.AgentListen = ":7420" }, "can be reached from other hosts"},
 		{"other host", func(o *Options) { o.AgentListen = "example.org:7420" }, "can be reached from other hosts"},

@@ -24,7 +24,7 @@ var devFiles = struct {
 
 // noteDevFiles remembers a development cluster, whose directory is gone at its end.
 func noteDevFiles(work, cluster string) error {
-	user, err := client.UserDir(false)
+	user, err := client.UserDir()
 	if err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (p *Port) newBulk(file *os.File) (*Bulk, error) {
 	if b.room, err = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF); err != nil {
 		return nil, os.NewSyscallError("getsockopt", err)
 	}
-	p.stopFragments(fd, true)
+	p.stopFragments(fd)
 	return b, nil
 }
 

@@ -74,7 +74,7 @@ func (p *Port) openSending() int {
 	}
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 0) // nobody reads it
 	mmsg.Enlarge(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, queueBytes)
-	p.stopFragments(fd, true)
+	p.stopFragments(fd)
 	return fd
 }
 

@@ -95,14 +95,18 @@ func pathMTU(to link.Address) int {
 }
 
 // stopFragments makes the kernel refuse datagrams that are longer than the path takes, instead of
-// fragmenting them, or ends that.
-func (p *Port) stopFragments(fd int, stop bool) {
-	level, option, value := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DONT
+// fragmenting them.
+func (p *Port) stopFragments(fd int) { p.setDiscovery(fd, unix.IP_PMTUDISC_DO) }
+
+// allowFragments ends that.
+func (p *Port) allowFragments(fd int) { p.setDiscovery(fd, unix.IP_PMTUDISC_DONT) }
+
+// setDiscovery sets how the kernel finds the path's width; the values of the two families are the
+// same.
+func (p *Port) setDiscovery(fd, value int) {
+	level, option := unix.IPPROTO_IP, unix.IP_MTU_DISCOVER
 	if p.local.Is6() {
 		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
-	}
-	if stop {
-		value = unix.IP_PMTUDISC_DO // the values of the two families are the same
 	}
 	_ = unix.SetsockoptInt(fd, level, option, value)
 }

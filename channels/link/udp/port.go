@@ -53,7 +53,7 @@ func New(file *os.File) (*Port, error) {
 	p := &Port{fd: fd, file: file, local: local, conn: connected{fd: -1}}
 	p.gso = segments(fd)
 	p.gro = knowsJoining(fd)
-	p.stopFragments(fd, true)
+	p.stopFragments(fd)
 	return p, nil
 }
 

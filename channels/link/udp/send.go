@@ -87,9 +87,9 @@ func (p *Port) sendLong(i int) unix.Errno {
 	if n := o.Bytes(i); n <= p.Size(o.To[i]) {
 		p.narrowed(o.To[i], n)
 	}
-	p.stopFragments(p.fd, false)
+	p.allowFragments(p.fd)
 	err := p.sendTo(p.fd, i, o.To[i].Raw())
-	p.stopFragments(p.fd, true)
+	p.stopFragments(p.fd)
 	p.stats.Fragmented++
 	return err
 }

@@ -16,7 +16,7 @@ func jobAttachCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "attach JOB",
 		Short:             "show the output of a job from now on, until it ends",
-		ValidArgsFunction: c.completeJobs(0, 1, false),
+		ValidArgsFunction: c.completeJob(unfinishedJobs),
 		Long: `Shows the output of a job from now on until the job ends, and exits with the job's exit
 code. ^C detaches; the job continues.`,
 		Args: needs(1, "one job"),

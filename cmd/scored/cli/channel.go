@@ -50,7 +50,7 @@ func channelListCommand(c *caller) *cobra.Command {
 		}),
 	}
 	command.Flags().Uint64Var(&request.JobId, "job", 0, "channels of this `job` only")
-	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(0, 0, false)) // it was defined just now
+	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(unfinishedJobs)) // it was defined just now
 	command.Flags().StringVar(&request.Node, "node", "", "channels on this `node` only")
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes) // likewise
 	AddJSON(command, &asJSON)

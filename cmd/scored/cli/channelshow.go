@@ -19,7 +19,7 @@ func channelShowCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "show JOB RANK [CHANNEL]",
 		Short:             "show the counters of a rank's channels, and its exchange with ranks on other nodes",
-		ValidArgsFunction: c.completeJobs(0, 1, false),
+		ValidArgsFunction: c.completeJob(unfinishedJobs),
 		Long: `Shows the counters of a rank's channels, the datagrams of the agent's port, and a
 line for each rank on another node that it exchanged messages with.
 

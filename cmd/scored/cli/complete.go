@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"math"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -34,11 +35,28 @@ func (c *caller) inTime(command *cobra.Command, ask func(context.Context, *clien
 	return ask(ctx, daemon)
 }
 
-// completeJobs completes job numbers, for at most `limit` arguments from argument `from` on (0: any
-// number). With ended it offers jobs that have ended, too.
-func (c *caller) completeJobs(from, limit int, ended bool) cobra.CompletionFunc {
+// offered selects the jobs that a completion offers.
+type offered bool
+
+const (
+	unfinishedJobs offered = false
+	allJobs        offered = true // also those that have ended
+)
+
+// completeJob completes one job number, the first argument or an option's value.
+func (c *caller) completeJob(which offered) cobra.CompletionFunc {
+	return c.completeJobsFrom(0, 1, which)
+}
+
+// completeJobs completes any number of job numbers.
+func (c *caller) completeJobs(which offered) cobra.CompletionFunc {
+	return c.completeJobsFrom(0, math.MaxInt, which)
+}
+
+// completeJobsFrom completes job numbers as the arguments from first to last, which is not included.
+func (c *caller) completeJobsFrom(first, last int, which offered) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		if len(arguments) < from || limit > 0 && len(arguments) >= from+limit {
+		if len(arguments) < first || len(arguments) >= last {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		given := make(map[string]bool, len(arguments))
@@ -46,7 +64,7 @@ func (c *caller) completeJobs(from, limit int, ended bool) cobra.CompletionFunc 
 			given[argument] = true
 		}
 		return c.inTime(command, func(ctx context.Context, daemon *client.Client) (found []cobra.Completion) {
-			for job, err := range daemon.ListJobs(ctx, &scorev1.ListJobsRequest{All: ended, Limit: maxCompleted}) {
+			for job, err := range daemon.ListJobs(ctx, &scorev1.ListJobsRequest{All: bool(which), Limit: maxCompleted}) {
 				if err != nil {
 					break
 				}

@@ -161,7 +161,7 @@ func jobExplainCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "explain JOB",
 		Short:             "show why a job waits, or where it runs",
-		ValidArgsFunction: c.completeJobs(0, 1, true),
+		ValidArgsFunction: c.completeJob(allJobs),
 		Args:              needs(1, "one job"),
 		RunE: c.withJob(func(command *cobra.Command, id uint64, daemon *client.Client) error {
 			reply, err := daemon.Jobs.ExplainJob(command.Context(), connect.NewRequest(&scorev1.ExplainJobRequest{JobId: id}))

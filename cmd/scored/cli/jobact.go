@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -57,7 +58,7 @@ setting kill_wait (30 seconds). With --now they are killed at once, also if they
 SIGTERM before.`,
 		Example: `  scored job cancel 7 8
   scored job cancel --now 9`,
-		ValidArgsFunction: c.completeJobs(0, 0, false),
+		ValidArgsFunction: c.completeJobs(unfinishedJobs),
 		Args:              needs(0, "the jobs to end"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			ids, err := parseJobs(arguments)
@@ -91,7 +92,7 @@ how often a job was restarted, and why.
 If a node of the job is lost meanwhile, a job without --requeue ends instead, since its
 ranks there may still run.`,
 		Example:           `  scored job requeue 7 --reason "bad input"`,
-		ValidArgsFunction: c.completeJobs(0, 0, false),
+		ValidArgsFunction: c.completeJobs(unfinishedJobs),
 		Args:              needs(0, "the jobs to requeue"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			return each(arguments, func(id uint64) error {
@@ -113,7 +114,7 @@ func jobSignalCommand(c *caller) *cobra.Command {
 a number. The owner of a job and operators may do this.`,
 		Example: `  scored job signal USR1 7
   scored job signal 15 7 8`,
-		ValidArgsFunction: c.completeJobs(1, 0, false),
+		ValidArgsFunction: c.completeJobsFrom(1, math.MaxInt, unfinishedJobs),
 		Args:              needs(0, "a signal and the jobs"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
 			if len(arguments) < 2 {
@@ -140,7 +141,7 @@ func jobWaitCommand(c *caller) *cobra.Command {
 or with 125 if one is not known or the cluster failed. Prints why a job ended if its ranks
 did not just exit.`,
 		Example:           `  scored job wait $(scrun -d -n 4 ./a.out) && ./next-step`,
-		ValidArgsFunction: c.completeJobs(0, 0, true),
+		ValidArgsFunction: c.completeJobs(allJobs),
 		Args:              needs(0, "the jobs to wait for"),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			highest := 0

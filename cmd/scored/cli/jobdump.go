@@ -19,7 +19,7 @@ func jobDumpCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "dump JOB",
 		Short:             "write the channels of a job's ranks to files for scored channel read",
-		ValidArgsFunction: c.completeJobs(0, 1, false),
+		ValidArgsFunction: c.completeJob(unfinishedJobs),
 		Long: `Writes each channel of a running job's ranks to a file rankR.channelC.image, for
 debugging: state, counters, the messages in its inbox, and for each rank on another
 node sequence numbers and unacknowledged messages. The files contain messages, so only

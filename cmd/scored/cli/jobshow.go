@@ -36,7 +36,7 @@ With --json, command_base64 and directory_base64 hold such texts unchanged.
 
 Start: when each phase of the job's start was over on each node.
 ` + phases.Explained,
-		ValidArgsFunction: c.completeJobs(0, 1, true),
+		ValidArgsFunction: c.completeJob(allJobs),
 		Args:              needs(1, "one job"),
 		RunE: c.withJob(func(command *cobra.Command, id uint64, daemon *client.Client) error {
 			reply, err := daemon.Jobs.GetJob(command.Context(), connect.NewRequest(&scorev1.GetJobRequest{JobId: id}))

@@ -125,8 +125,8 @@ func metricsSwitchCommand(c *caller) *cobra.Command {
 	}
 	command.Flags().Uint64Var(&request.JobId, "job", 0, "switches of this `job` only")
 	command.Flags().StringVar(&request.Node, "node", "", "switches of this `node` only")
-	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(0, 0, false)) // it was defined just now
-	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes)            // likewise
+	_ = command.RegisterFlagCompletionFunc("job", c.completeJobs(unfinishedJobs)) // it was defined just now
+	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes)               // likewise
 	AddJSON(command, &asJSON)
 	return command
 }

@@ -168,7 +168,7 @@ func checkLoopback(address string) error {
 	if _, port, err := net.SplitHostPort(address); err == nil && !validPort(port) {
 		return fmt.Errorf("%q is not host:port", address)
 	}
-	return api.CheckLoopback(address, "127.0.0.1 or another address of loopback")
+	return api.CheckLoopback(address)
 }
 
 func checkOptionalLoopback(address string) error {

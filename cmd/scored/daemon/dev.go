@@ -105,7 +105,7 @@ func runDev(ctx context.Context, o devOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	parent, err := client.UserDir(true)
+	parent, err := client.MakeUserDir()
 	if err != nil {
 		return err
 	}

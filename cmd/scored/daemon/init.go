@@ -83,14 +83,20 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 	if err := writeConfig(path, c); err != nil {
 		return err
 	}
-	digest := pki.DigestOf(authority.Certificate())
+	p.explain(ctx, out, c, path, dir, pki.DigestOf(authority.Certificate()))
+	return nil
+}
+
+// explain prints what was made, the configuration at path and the certificates in dir, and what to
+// do next.
+func (p *initPlan) explain(ctx context.Context, out io.Writer, c config.Config, path, dir string, authority pki.Digest) {
 	fmt.Fprintf(
 		out,
 		"Cluster %s is made.\n  configuration  %s\n  certificates   %s (authority %x)\n  key            %s\n\n",
 		c.Cluster.Name,
 		quote.Text(path),
 		quote.Text(dir),
-		digest[:8],
+		authority[:8],
 		quote.Text(c.Cluster.KeyFile),
 	)
 	if p.address == "" && resolvesToLoopback(ctx, c.Server.Name) {
@@ -110,7 +116,6 @@ func (p *initPlan) run(ctx context.Context, out io.Writer) error {
 		"Keep a copy of %s in a safe place: it can sign certificates for daemons of the cluster.\n",
 		quote.Text(filepath.Join(dir, pki.AuthorityKeyFile)),
 	)
-	return nil
 }
 
 // configFlag returns the flag with which the other daemons of this host find the configuration.

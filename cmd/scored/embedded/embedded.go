@@ -66,7 +66,7 @@ func Run(ctx context.Context, options Options) (err error) {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	parent, err := client.UserDir(true)
+	parent, err := client.MakeUserDir()
 	if err != nil {
 		return err
 	}
