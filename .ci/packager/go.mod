@@ -1,6 +1,6 @@
 module score/packager
 
-go 1.26.0
+go 1.26.8
 
 tool (
 	github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod

@@ -1,6 +1,6 @@
 module score/tools
 
-go 1.26.0
+go 1.26.8
 
 tool (
 	connectrpc.com/connect/cmd/protoc-gen-connect-go

@@ -39,7 +39,7 @@ func TestProgramOutside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	module := fmt.Sprintf("module example.org/hello\n\ngo 1.26\n\nrequire score v0.0.0\n\nreplace score => %s\n", root)
+	module := fmt.Sprintf("module example.org/hello\n\ngo 1.26.8\n\nrequire score v0.0.0\n\nreplace score => %s\n", root)
 	for name, text := range map[string]string{"go.mod": module, "main.go": program, "go.sum": string(sums)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
