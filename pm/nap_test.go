@@ -2,6 +2,7 @@ package pm_test
 
 import (
 	"score/channels/abi"
+	"score/channels/link"
 	"score/pm"
 	"testing"
 	"time"
@@ -54,28 +55,11 @@ func TestNapsKeepTheWatcher(t *testing.T) {
 	chs, _ := joinNodes(t, 2, 2, pm.DefaultSettings())
 	ctx := within(t)
 	never := func() bool { return false }
-	nap := func(timeout time.Duration, wantBulk bool) {
-		t.Helper()
-		chs[0].Nap(timeout, never)
-		if armed, bulk := chs[0].Watched(); !armed || bulk != wantBulk {
-			t.Errorf("after a nap of %v: watched %v, for bulk datagrams %v, want those %v", timeout, armed, bulk, wantBulk)
-		}
-	}
-	bulk := chs[0].OpenBulk()
-	if bulk == nil {
-		t.Fatal("no socket for bulk datagrams")
-	}
-	const short, long = 100 * time.Microsecond, 2 * time.Millisecond
-	nap(short, false)
-	bulk.Expect(true)
-	nap(short, true)
-	bulk.Expect(false)
-	nap(short, true)
-	nap(long, false)
+	napWatched(t, chs[0], 100*time.Microsecond, false)
 	if err := exchangeOne(chs[1], chs[0], []byte("near")); err != nil {
 		t.Fatal(err)
 	}
-	nap(short, false)
+	napWatched(t, chs[0], 100*time.Microsecond, false)
 	for range 3 {
 		if err := sendFar(ctx, chs[2], 0, []byte("far")); err != nil {
 			t.Fatal(err)
@@ -84,5 +68,34 @@ func TestNapsKeepTheWatcher(t *testing.T) {
 		if _, data, err := nextFrom(ctx, chs[0]); err != nil || string(data) != "far" {
 			t.Fatalf("%q, %v", data, err)
 		}
+	}
+}
+
+// TestNapsWatchBulk: the thread waits for bulk datagrams while the rank expects some; that it waits
+// for none any more may come late in short naps.
+func TestNapsWatchBulk(t *testing.T) {
+	if transport, err := link.TransportFromEnvironment(); err != nil || transport != link.UDP {
+		t.Skip("only UDP has bulk datagrams", err)
+	}
+	chs, _ := joinNodes(t, 2, 1, pm.DefaultSettings())
+	bulk := chs[0].OpenBulk()
+	if bulk == nil {
+		t.Fatal("no socket for bulk datagrams")
+	}
+	const short, long = 100 * time.Microsecond, 2 * time.Millisecond
+	napWatched(t, chs[0], short, false)
+	bulk.Expect(true)
+	napWatched(t, chs[0], short, true)
+	bulk.Expect(false)
+	napWatched(t, chs[0], short, true)
+	napWatched(t, chs[0], long, false)
+}
+
+// napWatched lets a rank nap, and tests what its watcher waits for then.
+func napWatched(t *testing.T, ch *pm.Channel, timeout time.Duration, wantBulk bool) {
+	t.Helper()
+	ch.Nap(timeout, func() bool { return false })
+	if armed, bulk := ch.Watched(); !armed || bulk != wantBulk {
+		t.Errorf("after a nap of %v: watched %v, for bulk datagrams %v, want those %v", timeout, armed, bulk, wantBulk)
 	}
 }
