@@ -178,8 +178,7 @@ func (p Page) seeAlso(out *strings.Builder) {
 	}
 }
 
-// escape keeps roff from reading text as requests: backslashes, hyphens that users type, and a dot
-// or quote at the beginning of a line.
+// escaped escapes each of the texts in place.
 func escaped(texts []string) []string {
 	for i, text := range texts {
 		texts[i] = escape(text)
@@ -187,6 +186,8 @@ func escaped(texts []string) []string {
 	return texts
 }
 
+// escape keeps roff from reading text as requests: backslashes, hyphens that users type, and a dot
+// or quote at the beginning of a line.
 func escape(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

@@ -52,6 +52,8 @@ func (l *loop) closeConn(c *conn) {
 	l.setUnsent(c, nil)
 }
 
+// setUnsent counts what waits for a client, and lets requests be read again once it is half as much as
+// holds them.
 func (l *loop) setUnsent(c *conn, unsent []byte) {
 	l.clients.unsent += len(unsent) - len(c.unsent)
 	c.unsent = unsent
@@ -64,6 +66,14 @@ func (l *loop) setUnsent(c *conn, unsent []byte) {
 		}
 	}
 	l.clients.held = nil
+}
+
+// mayRead reports whether events of a connection, which the loop watches as t, call for a read now.
+func (l *loop) mayRead(c *conn, t tag, events uint32) bool {
+	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		return true
+	}
+	return events&unix.EPOLLIN != 0 && !l.hold(c, t)
 }
 
 // hold reports whether a client's requests must wait because too much waits for others, and then does
@@ -82,8 +92,7 @@ func (l *loop) hold(c *conn, t tag) bool {
 func (l *loop) send(c *conn, t tag, data []byte) error {
 	waited := len(c.unsent) > 0
 	if waited {
-		l.clients.unsent += len(data)
-		c.unsent = append(c.unsent, data...)
+		l.setUnsent(c, append(c.unsent, data...))
 		data = c.unsent
 	}
 	n, err := writeSome(c.fd, data)

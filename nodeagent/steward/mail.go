@@ -111,10 +111,13 @@ func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
 func (s *steward) noteLoss(text string) { s.sendNote(&scorev1.JobNote{Text: text, OutputLost: true}) }
 
 func (s *steward) sendNote(note *scorev1.JobNote) {
-	if s.job == nil || !note.GetOutputLost() && s.job.notes == maxNotes {
+	if s.job == nil {
 		return
 	}
 	if !note.GetOutputLost() {
+		if s.job.notes == maxNotes {
+			return
+		}
 		s.job.notes++
 	}
 	note.JobId = s.job.id

@@ -70,7 +70,7 @@ func (s *steward) servePMI(k int, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.sendPMI(k, nil)
 	}
-	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 || events&unix.EPOLLIN != 0 && !s.loop.hold(p, tag{kindPMI, int32(k)}) {
+	if s.loop.mayRead(p, tag{kindPMI, int32(k)}, events) {
 		s.readPMI(k)
 	}
 }

@@ -53,11 +53,7 @@ func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writePMIx(id, nil)
 	}
-	c := s.job.pmix.conns[id]
-	if c == nil {
-		return
-	}
-	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 || events&unix.EPOLLIN != 0 && !s.loop.hold(&c.conn, tag{kindPMIx, int32(id)}) {
+	if c := s.job.pmix.conns[id]; c != nil && s.loop.mayRead(&c.conn, tag{kindPMIx, int32(id)}, events) {
 		s.readPMIx(id)
 	}
 }

@@ -28,13 +28,14 @@ func (c *controller) newAsk() *ask {
 	return a
 }
 
-// sendAsk sends the question to a node, if that is connected.
-func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) {
-	if n == nil || n.link == nil {
-		return
+// sendAsk sends the question to a node, and reports whether that is connected.
+func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) bool {
+	if !n.connected() {
+		return false
 	}
 	a.waiting[n.name] = true
 	c.send(n.link, message)
+	return true
 }
 
 // startWait starts to wait for the answers, after all nodes were asked.

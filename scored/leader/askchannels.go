@@ -64,11 +64,10 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
-		if n := c.nodes[name]; n == nil || n.link == nil {
+		question := &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}}
+		if !c.sendAsk(a, c.nodes[name], question) {
 			unconnected = append(unconnected, name)
-			continue
 		}
-		c.sendAsk(a, c.nodes[name], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}})
 	}
 	c.startWait(a)
 }

@@ -129,7 +129,7 @@ func (c *controller) onEndDeadline(j *job) {
 func (c *controller) onPrepareDeadline(j *job) {
 	late := j.namesOf(func(p *part) bool { return !p.prepared })
 	for _, name := range late {
-		if n := c.nodes[name]; n == nil || n.link == nil {
+		if !c.nodes[name].connected() {
 			c.step(j, evPartLost{j.part(name), lostReason(name)})
 			return
 		}
@@ -150,7 +150,7 @@ func (c *controller) onLaunchDeadline(j *job) {
 		c.setDeadline(j, left)
 		return
 	}
-	if slices.ContainsFunc(late, func(name string) bool { return c.nodes[name] == nil || c.nodes[name].link == nil }) {
+	if slices.ContainsFunc(late, func(name string) bool { return !c.nodes[name].connected() }) {
 		c.setDeadline(j, launchTimeout)
 		return
 	}

@@ -166,7 +166,7 @@ func (c *controller) namePublished(key nameKey) {
 	for _, w := range waiting {
 		found, ok := c.names[key]
 		n := c.nodes[w.by.node]
-		if !ok || n == nil || n.link == nil {
+		if !ok || !n.connected() {
 			c.lookups[key] = append(c.lookups[key], w)
 			continue
 		}

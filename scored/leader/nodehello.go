@@ -71,7 +71,7 @@ func (c *controller) refuse(h *scorev1.Hello) string {
 		return fmt.Sprintf("the cluster has %d nodes, and can have no more", state.MaxNodes)
 	}
 	n := c.nodes[h.GetNode()]
-	if n == nil || n.link == nil || n.bootID == h.GetBootId() || c.now-n.lastMessage > c.silence().Nanoseconds() {
+	if !n.connected() || n.bootID == h.GetBootId() || c.now-n.lastMessage > c.silence().Nanoseconds() {
 		return ""
 	}
 	return fmt.Sprintf("a node named %s is connected already (its agent listens at %s); give this one another name", n.name, n.address)

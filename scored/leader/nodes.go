@@ -66,10 +66,13 @@ func (c *controller) sortedNodes() []*node {
 	return slices.SortedFunc(maps.Values(c.nodes), compareNames)
 }
 
+// connected reports whether the node's agent is; that of a node that nobody knows (nil) is not.
+func (n *node) connected() bool { return n != nil && n.link != nil }
+
 // nodesUp returns how many nodes are connected.
 func (c *controller) nodesUp() (up int) {
 	for _, n := range c.nodes {
-		if n.link != nil {
+		if n.connected() {
 			up++
 		}
 	}

@@ -55,7 +55,7 @@ func (c *controller) sendPlaces(of *job) {
 // A job that does not run has no places.
 func (c *controller) answerPlaces(ask placeAsk, id uint64, of *job) {
 	n := c.nodes[ask.node]
-	if n == nil || n.link == nil {
+	if !n.connected() {
 		return // the rank's node asks again on its next stream
 	}
 	reply := &scorev1.PlacesReply{JobId: ask.job, Request: ask.request, OfJob: id}

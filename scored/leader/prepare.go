@@ -13,7 +13,7 @@ import (
 // prepare orders the job's node with this index to prepare the job.
 func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
 	n := c.nodes[j.parts[index].Node]
-	if n == nil || n.link == nil {
+	if !n.connected() {
 		return // the node gets the order when it connects
 	}
 	j.parts[index].sent = true

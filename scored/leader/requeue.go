@@ -53,7 +53,7 @@ func (j *job) endToRequeue(reason string) *scorev1.Verdict {
 func (c *controller) expireLeases(j *job) (next int64) {
 	for _, p := range j.parts {
 		n := c.nodes[p.Node]
-		if p.done || !p.lost || n != nil && n.link != nil {
+		if p.done || !p.lost || n.connected() {
 			continue
 		}
 		at := c.began

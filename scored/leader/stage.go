@@ -36,7 +36,7 @@ func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node
 
 func (c *controller) stageSeed(uid uint32, list []string) *node {
 	for _, name := range list {
-		if n := c.nodes[name]; n != nil && n.link != nil {
+		if n := c.nodes[name]; n.connected() {
 			return n
 		}
 	}
@@ -88,7 +88,7 @@ func (c *controller) checkStage(spec *scorev1.JobSpec) error {
 	if len(spec.GetStaged()) == 0 {
 		return nil
 	}
-	if n := c.nodes[spec.GetStageSeed()]; n == nil || n.link == nil {
+	if !c.nodes[spec.GetStageSeed()].connected() {
 		return fmt.Errorf("%w: node %s, which was given the job's files, is gone; submit the job again", ErrState, spec.GetStageSeed())
 	}
 	return nil
@@ -139,7 +139,7 @@ func (c *controller) stageNodes(j *job) []string {
 	var names []string
 	add := func(name string) {
 		n := c.nodes[name]
-		if n != nil && n.link != nil && name != j.spec.GetStageSeed() && len(names) < stageSpare*need && !slices.Contains(names, name) {
+		if n.connected() && name != j.spec.GetStageSeed() && len(names) < stageSpare*need && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -157,7 +157,7 @@ func (c *controller) stageNodes(j *job) []string {
 // sendStage sends the order to stage to one of the job's staged nodes.
 func (c *controller) sendStage(j *job, index int) {
 	n := c.nodes[j.staged[index]]
-	if n == nil || n.link == nil {
+	if !n.connected() {
 		return
 	}
 	addresses := make([]string, len(j.staged))

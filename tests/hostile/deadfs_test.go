@@ -11,6 +11,7 @@ import (
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -129,18 +130,13 @@ func mountDead(t *testing.T, dir string) (revive func()) {
 			}
 		}
 	}()
-	var once bool
-	revive = func() {
-		if once {
-			return
-		}
-		once = true
+	revive = sync.OnceFunc(func() {
 		// A forced unmount aborts what waits.
 		_ = unix.Unmount(dir, unix.MNT_FORCE)
 		_ = unix.Unmount(dir, unix.MNT_DETACH)
 		<-served
 		unix.Close(fd)
-	}
+	})
 	t.Cleanup(revive)
 	return revive
 }
