@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"io"
 	"score/cmd/cmdline"
+	"score/ctxswitch"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
+	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -109,6 +111,9 @@ func metricsSwitchCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "switch",
 		Short: "show how long the steps of the switches took",
+		Long: "Shows how often each step of the switches was taken, and how long it took:\n\n" + switchSteps() + `
+Where nothing waits until the outgoing jobs stand still, that is only found out at the
+next instant: stop then shows the time of a slice.`,
 		Example: `  scored metrics switch --node n1
   scored metrics switch --job 7`,
 		Args: cmdline.NoArgs,
@@ -129,6 +134,15 @@ func metricsSwitchCommand(c *caller) *cobra.Command {
 	_ = command.RegisterFlagCompletionFunc("node", c.completeNodes)               // likewise
 	AddJSON(command, &asJSON)
 	return command
+}
+
+// switchSteps explains the steps, in the order in which they are printed.
+func switchSteps() string {
+	var out strings.Builder
+	for _, measure := range ctxswitch.MeasureTable {
+		fmt.Fprintf(&out, "  %-6s  %s\n", measure.Name, measure.Meaning)
+	}
+	return out.String()
 }
 
 // stepsData is a distribution of durations as --json prints it.
