@@ -89,7 +89,11 @@ func (s *steward) prepared(err error) {
 		s.mail.prepared = answer
 		s.send(preparedMessage(answer))
 	}
-	s.life.Prepared(s.now(), err == nil, j.silent && j.hasFirst())
+	if err != nil {
+		s.life.NotPrepared(s.now())
+		return
+	}
+	s.life.Prepared(s.now(), j.silent && j.hasFirst())
 }
 
 // prepare does everything for the job that needs no process of it. Until it returns, the core loop

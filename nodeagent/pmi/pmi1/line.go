@@ -75,7 +75,7 @@ func (l *Line) Int(key string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return parseInt(key, string(value))
+	return pmi.ParseInt(key, string(value))
 }
 
 // Command returns the value of cmd, empty if the line has none.

@@ -172,14 +172,5 @@ func (s *Spawn) number(key string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return parseInt(key, text)
-}
-
-// parseInt reads a number of at most 32 bits.
-func parseInt(key, text string) (int, error) {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s=%.32q is not a number", pmi.ErrMalformed, key, text)
-	}
-	return int(n), nil
+	return pmi.ParseInt(key, text)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"score/nodeagent/pmi"
-	"strconv"
 )
 
 type pair struct{ key, value []byte }
@@ -82,15 +81,7 @@ func (b *Body) Int(key string, absent int) (int, error) {
 	if !ok {
 		return absent, nil
 	}
-	return parseInt(key, string(value))
-}
-
-func parseInt(key, text string) (int, error) {
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%w: %s=%.32q is not a number", pmi.ErrMalformed, key, text)
-	}
-	return int(n), nil
+	return pmi.ParseInt(key, string(value))
 }
 
 // StaleBytes is the excess length of frames of MPICH 4.0 and older: their length includes the

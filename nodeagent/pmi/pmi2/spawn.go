@@ -95,7 +95,7 @@ func (s *spawnReader) closeApp() error {
 }
 
 func number(key, text string, into *int) error {
-	n, err := parseInt(key, text)
+	n, err := pmi.ParseInt(key, text)
 	*into = n
 	return err
 }

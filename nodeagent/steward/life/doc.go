@@ -6,7 +6,7 @@
 //	m := life.New(now, life.Config{Grace: 30 * time.Second})
 //	m.AgentBack(now)
 //	m.Prepare(now, life.Rules{Ranks: 4})
-//	m.Prepared(now, true, false)
+//	m.Prepared(now, false)
 //	m.Launch(now)
 //	for _, order := range m.Take() { ... } // {Start}
 //

@@ -52,7 +52,7 @@ func TestLeaseIsOfOneJob(t *testing.T) {
 	m.Recycle(epoch)
 	m.Renewed(epoch, true)
 	m.Prepare(epoch, Rules{Ranks: 1})
-	m.Prepared(epoch, true, false)
+	m.Prepared(epoch, false)
 	m.Take()
 	m.Tick(at(time.Minute))
 	expect(t, m)

@@ -97,19 +97,22 @@ func (m *Machine) Prepare(now time.Time, rules Rules) bool {
 	return true
 }
 
-// Prepared ends Preparing. A job that cannot start is over without
-// ReportDone: the failure itself is reported to the agent. silent replaces
-// Rules.Silent.
-func (m *Machine) Prepared(now time.Time, ok, silent bool) {
+// Prepared ends Preparing. silent replaces Rules.Silent.
+func (m *Machine) Prepared(now time.Time, silent bool) {
 	if m.phase != Preparing {
 		return
 	}
 	m.rules.Silent = silent
-	if !ok {
-		m.enter(now, Over)
+	m.enter(now, Ready)
+}
+
+// NotPrepared ends Preparing: the job cannot start. It is over without ReportDone, since the failure
+// itself is reported to the agent.
+func (m *Machine) NotPrepared(now time.Time) {
+	if m.phase != Preparing {
 		return
 	}
-	m.enter(now, Ready)
+	m.enter(now, Over)
 }
 
 // Launch starts the ranks of a job that is ready, once.

@@ -43,7 +43,7 @@ func ready(rules Rules) *Machine {
 	m := New(epoch, Config{Grace: grace})
 	m.AgentBack(epoch)
 	m.Prepare(epoch, rules)
-	m.Prepared(epoch, true, rules.Silent)
+	m.Prepared(epoch, rules.Silent)
 	return m
 }
 
@@ -188,7 +188,7 @@ func TestKillInEveryPhase(t *testing.T) {
 		m.Prepare(epoch, Rules{Ranks: 1})
 		m.Kill(epoch)
 		expect(t, m, "report-done")
-		m.Prepared(epoch, true, false)
+		m.Prepared(epoch, false)
 		m.Launch(epoch)
 		expect(t, m)
 	})
@@ -220,7 +220,7 @@ func TestKillInEveryPhase(t *testing.T) {
 		m := New(epoch, Config{Grace: grace})
 		m.AgentBack(epoch)
 		m.Prepare(epoch, Rules{Ranks: 1})
-		m.Prepared(epoch, false, false)
+		m.NotPrepared(epoch)
 		expect(t, m)
 		m.Kill(epoch)
 		expect(t, m, "report-done")

@@ -81,7 +81,7 @@ func (w *world) nextJob() {
 	if !w.m.Prepare(w.now, Rules{Ranks: w.ranks}) {
 		w.t.Fatal("a free steward takes no job")
 	}
-	w.m.Prepared(w.now, true, false)
+	w.m.Prepared(w.now, false)
 }
 
 // ended checks that the end of all was told.
@@ -263,7 +263,11 @@ func TestAnyHistoryEndsClean(t *testing.T) {
 			Recover:       rapid.Bool().Draw(t, "recover"),
 			Respawn:       rapid.IntRange(0, 3).Draw(t, "respawn"),
 		})
-		w.m.Prepared(w.now, rapid.IntRange(0, 9).Draw(t, "ok") > 0, rapid.Bool().Draw(t, "silent"))
+		if rapid.IntRange(0, 9).Draw(t, "ok") > 0 {
+			w.m.Prepared(w.now, rapid.Bool().Draw(t, "silent"))
+		} else {
+			w.m.NotPrepared(w.now)
+		}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
 			if w.left {
 				break

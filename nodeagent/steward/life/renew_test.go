@@ -38,7 +38,7 @@ func TestRecycledIsLikeNew(t *testing.T) {
 		if !m.Prepare(epoch, Rules{Ranks: 1}) {
 			t.Fatal("does not take the next job")
 		}
-		m.Prepared(epoch, true, false)
+		m.Prepared(epoch, false)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestFailedPreparationIsNoReasonToLeave(t *testing.T) {
 	m := New(epoch, Config{Grace: grace})
 	m.AgentBack(epoch)
 	m.Prepare(epoch, Rules{Ranks: 2})
-	m.Prepared(epoch, false, false)
+	m.NotPrepared(epoch)
 	m.Recycle(epoch)
 	expect(t, m, "renew")
 }
@@ -173,6 +173,6 @@ func TestJobsOfOneStewardAreBounded(t *testing.T) {
 		m.Renewed(epoch, true)
 		expect(t, m, "report-free")
 		m.Prepare(epoch, Rules{Ranks: 1})
-		m.Prepared(epoch, true, false)
+		m.Prepared(epoch, false)
 	}
 }
