@@ -127,6 +127,9 @@ func (a *Agent) Run(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
+	if err := a.checkLink(); err != nil {
+		return err
+	}
 	defer a.reduceLatency()()
 	raise := a.raise("the switching thread", realtime.SwitchPriority)
 	if a.switcher, err = switcher.New(switcher.Options{Raise: raise, Channels: a.options.Channels, Logger: a.log}); err != nil {

@@ -15,9 +15,6 @@ import (
 )
 
 func (a *Agent) openPlane(at net.Addr) error {
-	if err := a.checkLink(); err != nil {
-		return err
-	}
 	address, err := netip.ParseAddrPort(at.String())
 	if err != nil {
 		return err

@@ -73,9 +73,10 @@ func (s *site) exchange(h *host) {
 	s.t.Errorf("in each of %d runs a rank was taken for dead", exchangeTries)
 }
 
-// link sets what carries the messages of channels.
+// link sets what carries the messages of channels. It waits until the disk has the file: a later test
+// cuts the power.
 func (s *site) link(h *host, kind string) {
 	s.t.Helper()
-	h.must(`sed -i 's/^#*link = .*/link = "` + kind + `"/' /etc/score/score.toml`)
+	h.must(`sed -i 's/^#*link = .*/link = "` + kind + `"/' /etc/score/score.toml && sync -f /etc/score/score.toml`)
 	s.types(h, "systemctl restart score-agent")
 }
