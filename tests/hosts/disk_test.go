@@ -8,6 +8,8 @@ import (
 const (
 	// state is a server's data directory.
 	state = "/var/lib/score"
+	// small is the image of a file system for the state.
+	small = "/var/tmp/small"
 	// smallDisk, in MiB, is room for the state and little more.
 	smallDisk = "24"
 	// acknowledged jobs are submitted while the disk is full.
@@ -19,8 +21,8 @@ const (
 func (s *site) disk(t *testing.T) {
 	h, other := s.leader(s.hosts[0])
 	h.must(`systemctl stop score-server
-mke2fs -q -t ext4 -d ` + state + ` /var/tmp/small ` + smallDisk + `M
-mount -o loop /var/tmp/small ` + state + `
+mke2fs -q -t ext4 -d ` + state + ` ` + small + ` ` + smallDisk + `M
+mount -o loop ` + small + ` ` + state + `
 systemctl start score-server`)
 	s.lead(h)
 	_, release := s.held(other, "-N 3 -n 3")
@@ -47,10 +49,30 @@ systemctl start score-server`)
 		h.must("scored job wait " + job)
 	}
 	s.ranAll(jobs)
+	s.readOnlyDisk(h, other)
 	h.must(`systemctl stop score-server && cp -a ` + state + ` /var/tmp/state && umount ` + state + `
-rm -r ` + state + `/* && cp -a /var/tmp/state/. ` + state + ` && rm -r /var/tmp/small /var/tmp/state
+rm -r ` + state + `/* && cp -a /var/tmp/state/. ` + state + ` && rm -r ` + small + ` /var/tmp/state
 systemctl start score-server`)
 	other.await("[ $(scored server list | grep -c healthy) = 3 ]")
+}
+
+// readOnlyDisk has the kernel find an error in the file system of the state of the server that leads, as
+// it does of a disk that fails. Another one leads, and the server comes back after the repair.
+func (s *site) readOnlyDisk(h, other *host) {
+	s.t.Helper()
+	h.must("mount -o remount,errors=remount-ro " + state + ` && device=$(findmnt --noheadings --output SOURCE ` + state + `) &&
+echo tried >/sys/fs/ext4/${device#/dev/}/trigger_fs_error`)
+	job := other.must(`scrun -d -o /tmp/out -n 1 sh -c 'echo $SCORE_JOB_ID >>/var/tmp/ran'`)
+	if leader, _ := s.leader(other); leader == h {
+		s.t.Error("the server with the read-only disk leads")
+	}
+	h.await("journalctl -u score-server -p err | grep 'is read-only; see the kernel'")
+	h.must(`systemctl stop score-server && umount ` + state + ` && { e2fsck -fp ` + small + ` || [ $? = 1 ]; } &&
+mount -o loop ` + small + ` ` + state + ` && systemctl start score-server`)
+	other.await("[ $(scored server list | grep -c healthy) = 3 ]")
+	s.lead(h)
+	h.must("scored job wait " + job)
+	s.ranAll([]string{job})
 }
 
 // lead makes the server of this host lead: the third one is away while the leader steps down.

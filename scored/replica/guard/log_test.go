@@ -185,6 +185,7 @@ func TestFailedWriteIsTheLast(t *testing.T) {
 		cause error
 		want  string
 	}{
+		{syscall.EROFS, `writing the log: the file system of "/data" is read-only; see the kernel's log, check the file system, and mount it for writing: read-only file system`},
 		{syscall.ENOSPC, `writing the log: there is no space left in "/data"; free some and restart the server: no space left`},
 		{syscall.EDQUOT, `there is no space left in "/data"`},
 		{syscall.EIO, `writing the log in "/data": input/output error`},
