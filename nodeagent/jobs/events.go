@@ -171,7 +171,7 @@ func (j *Job) onNotice(n switcher.Notice) {
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
 		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+
-			"other jobs lose that time (are they stuck in a system call?)", j.options.Node, n.Late))
+			"other jobs lose that time (is one stuck in a system call, or has a job here thousands of threads?)", j.options.Node, n.Late))
 	case switcher.NoticeLaunchFailed:
 		log.Warn("job could not be launched", zap.Error(n.Err))
 		j.stewardOf().KillProcess() // onStewardLost ends the job, on all nodes
