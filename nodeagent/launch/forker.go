@@ -59,6 +59,9 @@ func (f *Forker) run(ready chan<- error) {
 		err = denyPriority()
 	}
 	if err == nil {
+		err = boundProcesses()
+	}
+	if err == nil {
 		f.inherited, err = inheritedLimits()
 	}
 	if err == nil {

@@ -52,6 +52,7 @@ type steward struct {
 	// not arrived everywhere.
 	awaitsMessages bool
 	pending        uint64 // signals that came before the ranks, by number
+	examining      bool   // a helper examines the processes
 
 	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
 	pmiBuffer [pmiBuffer]byte
