@@ -20,6 +20,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
 	"score/nodeagent/peers"
+	"score/nodeagent/privateshm"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
 	"score/nodeagent/stewardpool"
@@ -206,8 +207,33 @@ func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 		CPUs:    kept,
 		Stderr:  os.Stderr,
 		Logger:  a.log,
+
+		PrivateShm: a.privateShm(),
 	})
 	return orphans, err
+}
+
+// privateShm reports whether each job gets a /dev/shm of its own. Without root's rights there are jobs
+// of one user only.
+func (a *Agent) privateShm() bool {
+	if !a.options.PrivateShm {
+		return false
+	}
+	err := privateshm.Check()
+	for _, dir := range []string{a.options.RunDir, a.options.JobsDir, a.options.StageDir} {
+		if err == nil && privateshm.Hides(dir) {
+			err = fmt.Errorf("jobs could not see %s", dir)
+		}
+	}
+	if err == nil {
+		return true
+	}
+	sentence := fmt.Sprintf("jobs share the host's /dev/shm: %v", err)
+	a.log.Info(sentence)
+	if os.Geteuid() == 0 {
+		a.notes = append(a.notes, sentence+"; one user's job can fill it for all")
+	}
+	return false
 }
 
 // openRoot makes the node's control group. It returns nil if jobs are stopped by signals.
