@@ -228,10 +228,9 @@ func (a *Agent) privateShm() bool {
 	if err == nil {
 		return true
 	}
-	sentence := fmt.Sprintf("jobs share the host's /dev/shm: %v", err)
-	a.log.Info(sentence)
+	a.log.Info("jobs share the host's /dev/shm", zap.Error(err))
 	if os.Geteuid() == 0 {
-		a.notes = append(a.notes, sentence+"; one user's job can fill it for all")
+		a.notes = append(a.notes, fmt.Sprintf("jobs share the host's /dev/shm, which one user can fill for all: %v", err))
 	}
 	return false
 }

@@ -14,25 +14,36 @@ const mountTable = "/proc/self/mountinfo"
 
 // Mounts notices mounts of the host that do not reach the namespaces of the stewards that live. The
 // nil Mounts never notices any.
-type Mounts struct{ table *os.File }
+type Mounts struct {
+	// table is a bare descriptor: Go's poller would take each change for itself.
+	table int
+}
 
 // WatchMounts returns a Mounts. It is nil if the mount of / is shared, as systemd makes it: then later
 // mounts reach all stewards.
 func WatchMounts() (*Mounts, error) {
-	table, err := os.Open(mountTable)
+	m, err := watch(mountTable)
 	if err != nil {
-		return nil, fmt.Errorf("watching the host's mounts: %w", err)
+		return nil, err
 	}
 	text, err := os.ReadFile(mountTable)
 	if err != nil {
-		table.Close()
+		m.Close()
 		return nil, fmt.Errorf("reading the host's mounts: %w", err)
 	}
 	if rootIsShared(text) {
-		table.Close()
+		m.Close()
 		return nil, nil
 	}
-	return &Mounts{table}, nil
+	return m, nil
+}
+
+func watch(table string) (*Mounts, error) {
+	fd, err := unix.Open(table, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("watching the host's mounts: %w", err)
+	}
+	return &Mounts{fd}, nil
 }
 
 // Changed reports whether the mounts have changed since the last call. One goroutine at a time may
@@ -41,15 +52,15 @@ func (m *Mounts) Changed() bool {
 	if m == nil {
 		return false
 	}
-	fds := []unix.PollFd{{Fd: int32(m.table.Fd()), Events: unix.POLLPRI}}
+	fds := []unix.PollFd{{Fd: int32(m.table), Events: unix.POLLPRI}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&unix.POLLPRI != 0
 }
 
-// Close ends the watch.
+// Close ends the watch. Changed must not be called afterwards.
 func (m *Mounts) Close() {
 	if m != nil {
-		m.table.Close()
+		unix.Close(m.table)
 	}
 }
 

@@ -33,9 +33,11 @@ type Memory struct {
 func Check() error {
 	result := make(chan error)
 	launch.OwnThread(func() {
-		err := os.NewSyscallError("unshare", unix.Unshare(CloneFlags))
+		err := unix.Unshare(CloneFlags)
 		if err == nil {
 			_, err = enter("/proc/thread-self/ns/mnt", "/proc/self/ns/mnt")
+		} else {
+			err = fmt.Errorf("the kernel refuses a mount namespace: %w", err)
 		}
 		result <- err
 	})

@@ -22,7 +22,7 @@ func (p *Pool) dropOutdated() {
 	p.mountChanges++
 	old := p.warm
 	p.warm = nil
-	if len(old) == 0 { // as after Close
+	if len(old) == 0 {
 		return
 	}
 	p.working.Go(func() {
@@ -30,6 +30,14 @@ func (p *Pool) dropOutdated() {
 			p.discard(s)
 		}
 	})
+}
+
+// closeMounts ends the watch. Stewards that are given back later find the pool closed.
+func (p *Pool) closeMounts() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hostMounts.Close()
+	p.hostMounts = nil
 }
 
 // outdated reports whether a steward lacks later mounts. The caller holds mu.

@@ -277,7 +277,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.warm = nil
 	p.mu.Unlock()
 	p.working.Wait()
-	p.hostMounts.Close()
+	p.closeMounts()
 	for _, s := range warm {
 		p.discard(s)
 	}
