@@ -37,7 +37,7 @@ type Forker struct {
 func NewForker(reaper *Reaper) (*Forker, error) {
 	f := &Forker{reaper: reaper, work: make(chan func()), done: make(chan struct{})}
 	ready := make(chan error)
-	ownThread(func() { f.run(ready) })
+	OwnThread(func() { f.run(ready) })
 	if err := <-ready; err != nil {
 		<-f.done
 		return nil, err

@@ -142,6 +142,7 @@ func (s *steward) sweep() {
 			time.Sleep(sweepPause)
 		}
 		j.removeLeftovers()
+		s.renewShm()
 		if last { // of this steward's jobs
 			s.forker.Close() // its thread leaves the memory group, which can then be removed
 		}
