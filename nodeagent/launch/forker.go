@@ -160,7 +160,7 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	}
 	if err == nil {
 		var p *Process
-		if p, err = f.reaper.watch(r.ID, pid, pidfd, launcher); err == nil {
+		if p, err = f.reaper.add(r.ID, pid, pidfd, launcher); err == nil {
 			return p, nil
 		}
 	}

@@ -41,13 +41,15 @@ for n in cgroup ipc mnt net pid time user uts; do echo "ns.$n: $(readlink /proc/
 // oddLauncher starts a rank of nobody's that tells its facts.
 func oddLauncher() int {
 	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	var r *Reaper
 	exits := make(chan Exit, 1)
+	var w *watched
 	if err == nil {
-		r, err = NewReaper(func(e Exit) { exits <- e })
+		w, err = newWatched()
 	}
 	var f *Forker
 	if err == nil {
+		r := NewReaper(w.watch)
+		w.reap(r, func(e Exit) { exits <- e })
 		f, err = NewForker(r)
 	}
 	if err == nil {

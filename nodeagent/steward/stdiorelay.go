@@ -128,7 +128,7 @@ func (r *stdioRelay) handle(t tag, events uint32) {
 			return
 		}
 		r.input.writeSink(int(t.index))
-	case kindOutput, kindListener, kindPMI, kindPMIxListener, kindPMIx, kindPath:
+	case kindOutput, kindListener, kindPMI, kindExit, kindPMIxListener, kindPMIx, kindPath:
 	}
 }
 
