@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -53,7 +54,7 @@ func oddLauncher() int {
 		f, err = NewForker(r)
 	}
 	if err == nil {
-		err = f.BeginJob(nobody)
+		f.BeginJob(nobody)
 	}
 	umask := uint32(0o27)
 	if err == nil {
@@ -155,4 +156,26 @@ func TestInheritance(t *testing.T) {
 			t.Errorf("%s of a rank is %q, want %q", name, has[name], value)
 		}
 	}
+}
+
+// A job whose session could not be made gets no ranks; the next one does.
+func TestBeginJobFails(t *testing.T) {
+	b := newBench(t)
+	b.BeginJob(nil)
+	failure := errors.New("no keys")
+	if err := b.Do(func() error { b.begun = failure; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Start(shell(t, 3, "exit 0", nil)); !errors.Is(err, failure) {
+		t.Errorf("a rank was started: %v", err)
+	}
+	started, err := b.StartAll([]Rank{*shell(t, 3, "exit 0", nil)})
+	if len(started) != 0 || !errors.Is(err, failure) {
+		t.Errorf("%d ranks were started: %v", len(started), err)
+	}
+	b.BeginJob(nil)
+	if _, err := b.Start(shell(t, 3, "exit 0", nil)); err != nil {
+		t.Fatal(err)
+	}
+	b.exit(t)
 }
