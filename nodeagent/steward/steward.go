@@ -75,9 +75,9 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if s.loop, err = newLoop(); err != nil {
 		return nil, err
 	}
-	if s.reaper, err = launch.NewReaper(s.onExit); err != nil {
-		return nil, err
-	}
+	s.reaper = launch.NewReaper(func(pidfd, pid int) error {
+		return s.loop.watch(pidfd, launch.WatchEvents, tag{kind: kindExit, index: int32(pid)})
+	})
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
@@ -177,6 +177,8 @@ func (s *steward) handle(t tag, events uint32) {
 		if s.job != nil {
 			s.servePMI(int(t.index), events)
 		}
+	case kindExit:
+		s.onExit(int(t.index))
 	case kindPMIxListener:
 		s.acceptPMIx()
 	case kindPMIx:
