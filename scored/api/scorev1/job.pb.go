@@ -78,12 +78,10 @@ func (x JobState) String() string {
 }
 
 func (JobState) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[0].Descriptor()
 }
 
 func (JobState) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[0]
 }
 
@@ -133,12 +131,10 @@ func (x StdinMode) String() string {
 }
 
 func (StdinMode) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[1].Descriptor()
 }
 
 func (StdinMode) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[1]
 }
 
@@ -188,12 +184,10 @@ func (x MpiMode) String() string {
 }
 
 func (MpiMode) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[2].Descriptor()
 }
 
 func (MpiMode) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[2]
 }
 
@@ -243,12 +237,10 @@ func (x ExchangeMode) String() string {
 }
 
 func (ExchangeMode) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[3].Descriptor()
 }
 
 func (ExchangeMode) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[3]
 }
 
@@ -295,12 +287,10 @@ func (x Distribution) String() string {
 }
 
 func (Distribution) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[4].Descriptor()
 }
 
 func (Distribution) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[4]
 }
 
@@ -350,12 +340,10 @@ func (x StagedKind) String() string {
 }
 
 func (StagedKind) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (StagedKind) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[5]
 }
 
@@ -427,12 +415,10 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	register()
 	return file_score_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	register()
 	return &file_score_v1_job_proto_enumTypes[6]
 }
 
@@ -457,7 +443,6 @@ type ResourceLimit struct {
 
 func (x *ResourceLimit) Reset() {
 	*x = ResourceLimit{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -470,7 +455,6 @@ func (x *ResourceLimit) String() string {
 func (*ResourceLimit) ProtoMessage() {}
 
 func (x *ResourceLimit) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -524,7 +508,6 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -537,7 +520,6 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -643,7 +625,6 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -656,7 +637,6 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -964,7 +944,6 @@ type Terminal struct {
 
 func (x *Terminal) Reset() {
 	*x = Terminal{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -977,7 +956,6 @@ func (x *Terminal) String() string {
 func (*Terminal) ProtoMessage() {}
 
 func (x *Terminal) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1021,7 +999,6 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1034,7 +1011,6 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1095,7 +1071,6 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1108,7 +1083,6 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1173,7 +1147,6 @@ type NodePlace struct {
 
 func (x *NodePlace) Reset() {
 	*x = NodePlace{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1186,7 +1159,6 @@ func (x *NodePlace) String() string {
 func (*NodePlace) ProtoMessage() {}
 
 func (x *NodePlace) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1245,7 +1217,6 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1258,7 +1229,6 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1327,7 +1297,6 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1340,7 +1309,6 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1425,7 +1393,6 @@ type Fences struct {
 
 func (x *Fences) Reset() {
 	*x = Fences{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1438,7 +1405,6 @@ func (x *Fences) String() string {
 func (*Fences) ProtoMessage() {}
 
 func (x *Fences) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1496,7 +1462,6 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1509,7 +1474,6 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1625,7 +1589,6 @@ type Transports struct {
 
 func (x *Transports) Reset() {
 	*x = Transports{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1638,7 +1601,6 @@ func (x *Transports) String() string {
 func (*Transports) ProtoMessage() {}
 
 func (x *Transports) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1768,7 +1730,6 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1781,7 +1742,6 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1937,7 +1897,6 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1950,7 +1909,6 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2006,7 +1964,6 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -2019,7 +1976,6 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2111,7 +2067,6 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -2124,7 +2079,6 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2206,7 +2160,6 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -2219,7 +2172,6 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	register()
 	mi := &file_score_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2285,13 +2237,7 @@ func (x *RankWait) GetReceived() uint64 {
 	return 0
 }
 
-var describedFile_score_v1_job_proto protoreflect.FileDescriptor
-
-// File_score_v1_job_proto returns the description of the file.
-func File_score_v1_job_proto() protoreflect.FileDescriptor {
-	register()
-	return describedFile_score_v1_job_proto
-}
+var File_score_v1_job_proto protoreflect.FileDescriptor
 
 const file_score_v1_job_proto_rawDesc = "" +
 	"\n" +
@@ -2545,7 +2491,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_score_v1_job_proto_msgTypes [17]protoimpl.MessageInfo
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -2603,8 +2549,9 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	0,  // [0:23] is the sub-list for field type_name
 }
 
+func init() { file_score_v1_job_proto_init() }
 func file_score_v1_job_proto_init() {
-	if describedFile_score_v1_job_proto != nil {
+	if File_score_v1_job_proto != nil {
 		return
 	}
 	type x struct{}
@@ -2620,9 +2567,9 @@ func file_score_v1_job_proto_init() {
 		GoTypes:           file_score_v1_job_proto_goTypes,
 		DependencyIndexes: file_score_v1_job_proto_depIdxs,
 		EnumInfos:         file_score_v1_job_proto_enumTypes,
-		MessageInfos:      file_score_v1_job_proto_msgTypes[:],
+		MessageInfos:      file_score_v1_job_proto_msgTypes,
 	}.Build()
-	describedFile_score_v1_job_proto = out.File
+	File_score_v1_job_proto = out.File
 	file_score_v1_job_proto_goTypes = nil
 	file_score_v1_job_proto_depIdxs = nil
 }
