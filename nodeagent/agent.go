@@ -21,6 +21,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
 	"score/nodeagent/peers"
+	"score/nodeagent/privateshm"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
 	"score/nodeagent/stewardpool"
@@ -207,8 +208,32 @@ func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 		CPUs:    kept,
 		Stderr:  os.Stderr,
 		Logger:  a.log,
+
+		PrivateShm: a.privateShm(),
 	})
 	return orphans, err
+}
+
+// privateShm reports whether each job gets a /dev/shm of its own. Without root's rights there are jobs
+// of one user only.
+func (a *Agent) privateShm() bool {
+	if !a.options.PrivateShm {
+		return false
+	}
+	err := privateshm.Check()
+	for _, dir := range []string{a.options.RunDir, a.options.JobsDir, a.options.StageDir} {
+		if err == nil && privateshm.Hides(dir) {
+			err = fmt.Errorf("jobs could not see %s", dir)
+		}
+	}
+	if err == nil {
+		return true
+	}
+	a.log.Info("jobs share the host's /dev/shm", zap.Error(err))
+	if os.Geteuid() == 0 {
+		a.notes = append(a.notes, fmt.Sprintf("jobs share the host's /dev/shm, which one user can fill for all: %v", err))
+	}
+	return false
 }
 
 // openRoot makes the node's control group. It returns nil if jobs are stopped by signals.

@@ -23,6 +23,8 @@ type Owned struct {
 	mu    sync.Mutex
 	dir   string // its directory, until that is removed
 	files string // the name of its ranks' directories elsewhere, as dir
+	// privateShm is set if nothing of the job can be in the host's /dev/shm.
+	privateShm bool
 }
 
 // Own returns the Owned of a new job, without files.
@@ -31,7 +33,7 @@ func (d *Dirs) Own(order *scorev1.Prepare) *Owned { return &Owned{dirs: d, order
 // Found returns the Owned of a job of a former agent.
 func (d *Dirs) Found(o *stewardpool.Orphan) *Owned {
 	order := o.Status.GetOrder().GetJob()
-	return &Owned{dirs: d, order: order, dir: d.dirIn(order), files: d.filesIn(o)}
+	return &Owned{dirs: d, order: order, dir: d.dirIn(order), files: d.filesIn(o), privateShm: o.Status.GetPrivateShm()}
 }
 
 // MakeDir makes the job's directory, owned by its user, and puts its name into the environment of
@@ -71,14 +73,23 @@ func (o *Owned) NameFiles() string {
 	return o.files
 }
 
+// HasPrivateShm notes that the job has a /dev/shm of its own, which its steward empties.
+func (o *Owned) HasPrivateShm() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.privateShm = true
+}
+
 // Remove removes all files of the job, its ranks and its steward. No process of the job is left.
 func (o *Owned) Remove() {
 	o.mu.Lock()
-	dir, files := o.dir, o.files
+	dir, files, privateShm := o.dir, o.files, o.privateShm
 	o.dir, o.files = "", ""
 	o.mu.Unlock()
 	o.dirs.removeFiles(files, o.order.GetUser().GetUid())
-	o.dirs.removeSegments(filetransfer.User(o.order.GetUser()))
+	if !privateShm {
+		o.dirs.removeSegments(filetransfer.User(o.order.GetUser()))
+	}
 	if dir != "" { // last: an agent that finds it knows that there may be files
 		o.dirs.removeDir(dir)
 	}

@@ -115,6 +115,9 @@ func (j *Job) makeReady() error {
 	if err != nil {
 		return err
 	}
+	if steward.PrivateShm() {
+		j.owned.HasPrivateShm()
+	}
 	dir, err := j.owned.MakeDir()
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func NewActor(u *User) (*Actor, error) {
 	}
 	a := &Actor{work: make(chan func()), done: make(chan struct{})}
 	ready := make(chan error)
-	ownThread(func() {
+	OwnThread(func() {
 		defer close(a.done)
 		err := becomeForFiles(u)
 		ready <- err

@@ -97,10 +97,10 @@ func (t *thread) seal(u *User) error {
 	return nil
 }
 
-// ownThread runs f on a goroutine locked to a thread that ends with it. It is never the process's
+// OwnThread runs f on a goroutine locked to a thread that ends with it. It is never the process's
 // first thread: Go parks that thread instead of ending it, so no parent-death signal would be sent,
 // and /proc would show its credentials as those of the whole process.
-func ownThread(f func()) {
+func OwnThread(f func()) {
 	go func() {
 		runtime.LockOSThread()
 		if unix.Gettid() != unix.Getpid() {

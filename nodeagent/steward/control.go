@@ -231,7 +231,7 @@ func (s *steward) flush() {
 }
 
 func (s *steward) status() *stewardpb.Status {
-	status := &stewardpb.Status{Version: api.Version(), Protocol: wire.Protocol, Pid: int32(os.Getpid())}
+	status := &stewardpb.Status{Version: api.Version(), Protocol: wire.Protocol, Pid: int32(os.Getpid()), PrivateShm: s.shm != nil}
 	if s.job == nil {
 		return status
 	}

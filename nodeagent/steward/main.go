@@ -38,7 +38,9 @@ type config struct {
 	cluster string
 	node    string
 	cgroups bool
-	grace   time.Duration
+	// privateShm is set if the process has a mount namespace of its own, for a /dev/shm of its jobs.
+	privateShm bool
+	grace      time.Duration
 }
 
 // Main runs the whole steward process and returns its exit status. args are the arguments after
@@ -82,6 +84,7 @@ func parse(args []string) (config, error) {
 	flags.StringVar(&c.cluster, "cluster", "", "the cluster's name")
 	flags.StringVar(&c.node, "node", "", "the node's name")
 	flags.BoolVar(&c.cgroups, "cgroups", false, "use the slot's control group")
+	flags.BoolVar(&c.privateShm, "private-shm", false, "give jobs a /dev/shm of their own")
 	flags.DurationVar(&c.grace, "agent-grace", 0, "how long a job goes on without an agent")
 	if err := flags.Parse(args); err != nil {
 		return c, err

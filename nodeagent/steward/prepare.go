@@ -104,6 +104,11 @@ func (j *job) prepare(s *steward) error {
 		j.user = &launch.User{UID: u.GetUid(), GID: u.GetGid(), Groups: u.GetGroups()}
 	}
 	j.chooseDirectory()
+	if s.shm != nil {
+		if err := j.checkHidden(); err != nil {
+			return err
+		}
+	}
 	if err := j.chooseContainer(s); err != nil {
 		return err
 	}
@@ -111,9 +116,7 @@ func (j *job) prepare(s *steward) error {
 		return err
 	}
 	j.chooseLimits(s.forker)
-	if err := s.forker.BeginJob(j.user); err != nil {
-		return err
-	}
+	s.forker.BeginJob(j.user)
 	if j.chooseOffer(); j.offer != (offer{}) {
 		if err := j.newPMI(); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/privateshm"
 	"score/nodeagent/steward/life"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,9 @@ type steward struct {
 	root     *cgroup.Root  // of the node, nil like group
 	group    *cgroup.Group // nil: no control group, signals instead
 	groupErr error         // why the group that was named cannot be used
+	// shm is the /dev/shm of the jobs; nil: they have the host's. A goroutine that sweeps uses it.
+	shm      *privateshm.Memory
+	shmStale bool // it could not be renewed
 
 	listener int
 	peers    map[int32]*peer // accepted; the control connection is one of them
@@ -66,13 +70,14 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 			s.close()
 		}
 	}()
+	s.enterShm() // before anything looks at files
 	s.life = life.New(s.now(), life.Config{Grace: c.grace})
 	if s.loop, err = newLoop(); err != nil {
 		return nil, err
 	}
-	if s.reaper, err = launch.NewReaper(s.onExit); err != nil {
-		return nil, err
-	}
+	s.reaper = launch.NewReaper(func(pidfd, pid int) error {
+		return s.loop.watch(pidfd, launch.WatchEvents, tag{kind: kindExit, index: int32(pid)})
+	})
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
@@ -172,6 +177,8 @@ func (s *steward) handle(t tag, events uint32) {
 		if s.job != nil {
 			s.servePMI(int(t.index), events)
 		}
+	case kindExit:
+		s.onExit(int(t.index))
 	case kindPMIxListener:
 		s.acceptPMIx()
 	case kindPMIx:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"score/nodeagent/cgroup"
+	"score/nodeagent/privateshm"
 	"score/nodeagent/steward/client"
 	"slices"
 	"sync"
@@ -56,6 +57,8 @@ type Options struct {
 	Cluster, Node string
 	// Root is the parent of the slots' control groups; nil: signals are used instead.
 	Root *cgroup.Root
+	// PrivateShm gives jobs a /dev/shm of their own.
+	PrivateShm bool
 	// Warm is the number of fresh stewards that wait for jobs of any user. Used stewards wait for
 	// further jobs of the same user.
 	Warm int
@@ -85,6 +88,10 @@ type Pool struct {
 	failedAt  time.Time  // of the last start that failed
 	stuck     []*remains // slots that could not be removed yet
 	hung      []*host    // killed stewards that have not ended
+	// mountChanges counts changes of the host's mounts that stewards do not see; only for those with a
+	// /dev/shm of their own.
+	mountChanges int
+	hostMounts   *privateshm.Mounts
 }
 
 // Open returns a pool, and the stewards with jobs that a dead agent of the same name has left. It
@@ -103,6 +110,11 @@ func Open(options Options) (*Pool, []*Orphan, error) {
 	}
 	for _, o := range orphans {
 		p.used[o.steward.Number] = true
+	}
+	if options.PrivateShm {
+		if p.hostMounts, err = privateshm.WatchMounts(); err != nil {
+			return nil, nil, err
+		}
 	}
 	return p, orphans, nil
 }
@@ -141,6 +153,7 @@ func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, err
 		p.mu.Unlock()
 		return nil, err
 	}
+	p.dropOutdated()
 	if i := p.choose(user, fresh); i >= 0 {
 		s := p.warm[i]
 		p.warm = slices.Delete(p.warm, i, i+1)
@@ -192,11 +205,13 @@ func (p *Pool) reserve() int {
 }
 
 func (p *Pool) start(ctx context.Context, number int) (*Steward, error) {
+	changes := p.countMountChanges()
 	s, err := start(ctx, &p.options, number, p.wake)
 	if err != nil {
 		p.discard(s)
 		return nil, fmt.Errorf("no steward for the job: %w", err)
 	}
+	s.mounts = changes
 	return s, nil
 }
 
@@ -240,7 +255,7 @@ func (p *Pool) Retire(ctx context.Context, s *Steward, reading func() bool) {
 func (p *Pool) putWarm(s *Steward) (surplus *Steward) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.closed {
+	if p.closed || p.outdated(s) {
 		return s
 	}
 	p.warm = append(p.warm, s)
@@ -262,6 +277,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	p.warm = nil
 	p.mu.Unlock()
 	p.working.Wait()
+	p.closeMounts()
 	for _, s := range warm {
 		p.discard(s)
 	}

@@ -80,7 +80,7 @@ func (p *Pool) started(s *Steward, err error) {
 		p.options.Logger.Warn("no warm steward could be started", zap.Error(err))
 		return
 	}
-	if !p.closed {
+	if !p.closed && !p.outdated(s) {
 		p.warm = append(p.warm, s)
 		p.mu.Unlock()
 		return

@@ -32,6 +32,9 @@ type host struct {
 	group   *cgroup.Group // Container, nil if signals are used
 	process *client.Process
 	user    *uint32 // the user of its jobs; nil: it has had none
+	// privateShm is set if its jobs have a /dev/shm of their own.
+	privateShm bool
+	mounts     int // the number of Pool.mountChanges when it was started
 	// cpuBefore is the container's CPU time before the job.
 	cpuBefore time.Duration
 	memory    uint64 // the group's limit in bytes; 0: none
@@ -68,6 +71,8 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 		Grace:   o.Grace,
 		CPUs:    o.CPUs,
 		Stderr:  o.Stderr,
+
+		PrivateShm: o.PrivateShm,
 	})
 	if err != nil {
 		return s, err
@@ -77,10 +82,12 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 	}
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
-	s.Conn, _, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.message, Closed: s.closed})
+	var status *stewardpb.Status
+	s.Conn, status, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.message, Closed: s.closed})
 	if err != nil {
 		return s, fmt.Errorf("a new steward does not answer: %w", err)
 	}
+	s.privateShm = status.GetPrivateShm()
 	return s, nil
 }
 
@@ -140,6 +147,9 @@ func (s *host) Socket() string { return s.process.Socket }
 
 // Pid returns the process id of the steward.
 func (s *host) Pid() int { return s.process.Pid }
+
+// PrivateShm reports whether the jobs have a /dev/shm of their own.
+func (s *host) PrivateShm() bool { return s.privateShm }
 
 // Exited returns a channel that is closed when the steward's process has ended.
 func (s *host) Exited() <-chan struct{} { return s.process.Done() }

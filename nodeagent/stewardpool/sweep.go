@@ -137,8 +137,11 @@ func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status
 		memory:    order.GetJob().GetMemoryLimitBytes(),
 		processes: order.GetJob().GetMaxProcesses(),
 		unused:    func() {},
-		renew:     make(chan struct{}),
-		lost:      make(chan struct{}),
+
+		privateShm: status.GetPrivateShm(),
+		mounts:     unknownMounts,
+		renew:      make(chan struct{}),
+		lost:       make(chan struct{}),
 	}
 	if order.GetCgroup() == "" {
 		h.Container = procgroup.New(int(status.GetPid()))

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -43,6 +44,8 @@ type Options struct {
 	Scored string
 	Socket string
 	Nodes  int
+	// Wrapper is a command that executes the program, as setpriv does; default: none.
+	Wrapper []string
 	// Channels of each node; default: those of scored dev.
 	Channels int
 	// Dir is its working directory; default: this process's.
@@ -69,7 +72,8 @@ func Start(ctx context.Context, o Options) (*Dev, error) {
 		o.Errors = os.Stderr
 	}
 	c := &Dev{Socket: o.Socket, ended: make(chan struct{})}
-	c.command = exec.Command(o.Scored, "dev", "--nodes", strconv.Itoa(o.Nodes), "--socket", o.Socket)
+	line := append(slices.Clone(o.Wrapper), o.Scored, "dev", "--nodes", strconv.Itoa(o.Nodes), "--socket", o.Socket)
+	c.command = exec.Command(line[0], line[1:]...)
 	if o.Channels != 0 {
 		c.command.Args = append(c.command.Args, "--channels", strconv.Itoa(o.Channels))
 	}

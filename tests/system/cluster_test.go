@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"score/scored/api/scorev1"
 	"score/tests/devcluster"
+	"slices"
 	"score/tests/processes"
 	"strconv"
 	"strings"
@@ -27,13 +28,18 @@ const (
 )
 
 // startCluster runs `scored dev` with a number of nodes, and of channels of each, until the script
-// ends, and points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`.
+// ends, and points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`. Without
+// CAP_SYS_ADMIN its jobs have the host's /dev/shm: `cluster --nodes 2 --no-sys-admin`.
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.Getenv("WORK")
 	var output bytes.Buffer
+	var wrapper []string
+	if i := slices.Index(args, "--no-sys-admin"); i >= 0 {
+		args, wrapper = slices.Delete(args, i, i+1), []string{"setpriv", "--bounding-set=-sys_admin"}
+	}
 	nodes, channels := sizeOf(ts, args)
 	dev, err := devcluster.Start(context.Background(), devcluster.Options{
-		Scored: filepath.Join(binaries, "scored"), Socket: filepath.Join(work, "dev.sock"), Nodes: nodes, Channels: channels,
+		Scored: filepath.Join(binaries, "scored"), Socket: filepath.Join(work, "dev.sock"), Nodes: nodes, Channels: channels, Wrapper: wrapper,
 		Dir: work, Env: append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS")),
 		Output: &output, Errors: &output,
 	})

@@ -73,6 +73,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		WarmStewards:   a.WarmStewards,
 		Grace:          v.grace,
 		NoCgroups:      a.Cgroups == config.CgroupsOff,
+		PrivateShm:     a.PrivateShm,
 		EnableRealtime: a.Realtime,
 		MetricsAddress: a.MetricsListen,
 		Logger:         logger,

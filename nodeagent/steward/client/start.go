@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/nodeagent/privateshm"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,6 +34,8 @@ type Slot struct {
 	Cgroups bool
 	// Grace is how long a job goes on without an agent; 0: it ends at once.
 	Grace time.Duration
+	// PrivateShm gives its jobs a /dev/shm of their own (package privateshm).
+	PrivateShm bool
 	// CPUs are the kernel's numbers of the CPUs that it keeps to; none: all that this process may
 	// use.
 	CPUs []int
@@ -90,6 +93,7 @@ func Start(slot Slot) (*Process, error) {
 	defer listener.Close()
 	p.cmd = exec.Command(slot.Exe, append(slot.arguments(),
 		"--cgroups="+strconv.FormatBool(slot.Cgroups),
+		"--private-shm="+strconv.FormatBool(slot.PrivateShm),
 		"--agent-grace", slot.Grace.String())...)
 	if slot.Exe == Self {
 		p.cmd.Args[0] = "scored" // the name that people look for in a list of processes
@@ -101,6 +105,9 @@ func Start(slot Slot) (*Process, error) {
 	// A session of its own: ^C on the terminal of an embedded agent is the
 	// agent's to handle.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if slot.PrivateShm {
+		p.cmd.SysProcAttr.Cloneflags = privateshm.CloneFlags
+	}
 	if err := startOn(slot.CPUs, p.cmd); err != nil {
 		_ = os.Remove(p.Socket)
 		return nil, fmt.Errorf("starting a steward: %w", err)

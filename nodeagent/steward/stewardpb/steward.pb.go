@@ -1092,6 +1092,7 @@ type Status struct {
 	Starting       bool                   `protobuf:"varint,11,opt,name=starting" json:"starting,omitempty"`                                     // ranks are being forked
 	Forgotten      bool                   `protobuf:"varint,12,opt,name=forgotten" json:"forgotten,omitempty"`                                   // the job's end is known to the cluster
 	CpuBeforeNanos int64                  `protobuf:"varint,13,opt,name=cpu_before_nanos,json=cpuBeforeNanos" json:"cpu_before_nanos,omitempty"` // of the container, when the job had used none
+	PrivateShm     bool                   `protobuf:"varint,14,opt,name=private_shm,json=privateShm" json:"private_shm,omitempty"`               // its jobs have a /dev/shm of their own
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1215,6 +1216,13 @@ func (x *Status) GetCpuBeforeNanos() int64 {
 		return x.CpuBeforeNanos
 	}
 	return 0
+}
+
+func (x *Status) GetPrivateShm() bool {
+	if x != nil {
+		return x.PrivateShm
+	}
+	return false
 }
 
 // RankFailure reports a rank that has failed while its job goes on: it was started again, or is
@@ -1890,7 +1898,7 @@ const file_steward_proto_rawDesc = "" +
 	"\vinput_taken\x18H \x01(\x04H\x00R\n" +
 	"inputTaken\x125\n" +
 	"\bexamined\x18I \x01(\v2\x17.score.steward.ExaminedH\x00R\bexaminedB\t\n" +
-	"\amessage\"\x88\x03\n" +
+	"\amessage\"\xa9\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x02 \x01(\x04R\x05jobId\x12\x1a\n" +
@@ -1905,7 +1913,9 @@ const file_steward_proto_rawDesc = "" +
 	" \x01(\v2\x19.score.steward.PrepareJobR\x05order\x12\x1a\n" +
 	"\bstarting\x18\v \x01(\bR\bstarting\x12\x1c\n" +
 	"\tforgotten\x18\f \x01(\bR\tforgotten\x12(\n" +
-	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\"m\n" +
+	"\x10cpu_before_nanos\x18\r \x01(\x03R\x0ecpuBeforeNanos\x12\x1f\n" +
+	"\vprivate_shm\x18\x0e \x01(\bR\n" +
+	"privateShm\"m\n" +
 	"\vRankFailure\x12\x12\n" +
 	"\x04rank\x18\x01 \x01(\rR\x04rank\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x10\n" +
