@@ -30,7 +30,8 @@ func TestNothingOfTheHostsShm(t *testing.T) {
 		}, launch.ErrDir, "/dev/shm"},
 		{"that of a command on another node", func(s *scorev1.JobSpec) {
 			s.Commands = []*scorev1.Command{
-				{Argv: []string{"a"}, Tasks: 1}, {Argv: []string{"b"}, Tasks: 1, WorkDir: "/dev/shm"},
+				{Argv: []string{"a"}, Tasks: 1},
+				{Argv: []string{"b"}, Tasks: 1, WorkDir: "/dev/shm"},
 				{Argv: []string{"c"}, Tasks: 1},
 			}
 		}, nil, ""},
