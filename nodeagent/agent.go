@@ -13,6 +13,7 @@ import (
 	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/filetransfer"
+	"score/nodeagent/hostinfo"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/jobs"
@@ -251,6 +252,10 @@ func (a *Agent) openRoot() (*cgroup.Root, error) {
 	}
 	if root.Memory() == cgroup.MemoryNone {
 		a.notes = append(a.notes, "no memory controller can be used; memory limits are not kept")
+	}
+	most := hostinfo.NodeProcesses(a.options.MemoryBytes)
+	if err := root.LimitProcesses(most); err != nil && !errors.Is(err, cgroup.ErrNoPidsControl) {
+		return nil, err
 	}
 	return root, nil
 }

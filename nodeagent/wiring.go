@@ -33,6 +33,7 @@ func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 		CheckReach: a.checkReach,
 		Send:       a.link.Send,
 		Connected:  a.connected.Load,
+		Examined:   func(id, request uint64, source string) { a.idle.Examined(id, request, source) }, // there is none yet
 		Go:         a.workers.Go,
 		Running:    a.running,
 		Forced:     forced,

@@ -32,11 +32,34 @@ func (l leftBy) exitCode() int {
 	return 128 + int(l.number)
 }
 
-// unlessInterrupted performs a step before the job is known, and cancels it at the first signal that asks
-// scrun to end. Later signals are left to the session, which receives all of them.
-func unlessInterrupted[T any](ctx context.Context, step func(context.Context) (T, error)) (T, error) {
+// step is an action before the job is known, which runs in the background.
+type step[T any] struct {
+	cancel context.CancelFunc
+	done   chan struct{} // closed when value and err are set
+	value  T
+	err    error
+}
+
+// begin starts a step. The caller must call unlessInterrupted.
+func begin[T any](ctx context.Context, act func(context.Context) (T, error)) *step[T] {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	s := &step[T]{cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		s.value, s.err = act(ctx)
+	}()
+	return s
+}
+
+// unlessInterrupted performs a step, and cancels it at the first signal that asks scrun to end.
+// Later signals are left to the session, which receives all of them.
+func unlessInterrupted[T any](ctx context.Context, act func(context.Context) (T, error)) (T, error) {
+	return begin(ctx, act).unlessInterrupted()
+}
+
+// unlessInterrupted waits for the step, and cancels it as the function of that name does.
+func (s *step[T]) unlessInterrupted() (T, error) {
+	defer s.cancel()
 	caught := make(chan os.Signal, 1)
 	for _, one := range endingSignals {
 		if !signal.Ignored(one) {
@@ -44,19 +67,12 @@ func unlessInterrupted[T any](ctx context.Context, step func(context.Context) (T
 		}
 	}
 	defer signal.Stop(caught)
-	var value T
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		value, err = step(ctx)
-	}()
 	select {
-	case <-done:
-		return value, err
+	case <-s.done:
+		return s.value, s.err
 	case received := <-caught:
-		cancel()
-		awaitStep(done)
+		s.cancel()
+		awaitStep(s.done)
 		number, _ := received.(syscall.Signal)
 		var none T
 		return none, leftBy{number}

@@ -54,11 +54,14 @@ func perform(o *options.Options) int {
 	if isNull(os.Stdin) {
 		o.NoInput()
 	}
-	signals := catchSignals()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found := inspectProgram(o, here)
-	cluster, err := unlessInterrupted(ctx, func(ctx context.Context) (*connection, error) { return dial(ctx, o, messages) })
+	// To catch signals takes as long as to connect: for each the Go runtime wakes a thread and waits
+	// for it. A signal that comes sooner ends scrun, which has no job yet.
+	dialing := begin(ctx, func(ctx context.Context) (*connection, error) { return dial(ctx, o, messages) })
+	signals := catchSignals()
+	cluster, err := dialing.unlessInterrupted()
 	if err != nil {
 		return messages.failUnlessInterrupted(err, unsubmitted)
 	}

@@ -32,9 +32,6 @@ type answer struct {
 
 func (s *session) begin(ctx context.Context, ask func(context.Context) answer) {
 	s.pending++
-	if s.orders == nil {
-		s.orders = s.client.Clone()
-	}
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 		defer cancel()
@@ -50,7 +47,7 @@ func (s *session) drainAnswers() {
 }
 
 func (s *session) showRanks(ctx context.Context) string {
-	reply, err := s.orders.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	reply, err := s.orders.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 	if err != nil {
 		return client.Sentence(err) + "; ^C again within a second ends the job"
 	}
@@ -64,7 +61,7 @@ func (s *session) showRanks(ctx context.Context) string {
 func (s *session) printStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
-	reply, err := s.confirms.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	reply, err := s.confirms.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 	if err != nil {
 		s.messenger.warn("cannot show the phases of the job's start: " + client.Sentence(err))
 		return
@@ -81,7 +78,7 @@ func (s *session) cancelJob(ctx context.Context) string { return client.Sentence
 
 // cancel kills the job at once, since its user waits.
 func (s *session) cancel(ctx context.Context) error {
-	_, err := s.orders.Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID, AtOnce: true}))
+	_, err := s.orders.get().Jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: s.jobID, AtOnce: true}))
 	return err
 }
 
@@ -98,7 +95,7 @@ func (s *session) endOnOutputFailure(ctx context.Context) string {
 // scrun itself ends: nothing else would end it.
 func (s *session) signalJob(ctx context.Context, number syscall.Signal) answer {
 	request := &scorev1.SignalJobRequest{JobId: s.jobID, Signal: int32(number)}
-	_, err := s.orders.Jobs.SignalJob(ctx, connect.NewRequest(request))
+	_, err := s.orders.get().Jobs.SignalJob(ctx, connect.NewRequest(request))
 	if err == nil {
 		return answer{}
 	}

@@ -33,7 +33,7 @@ func (s *session) timeQueue(state scorev1.JobState) {
 // queueReason returns why the job waits, in one line. If the cluster cannot answer, it returns "":
 // scrun reports that elsewhere.
 func (s *session) queueReason(ctx context.Context) string {
-	reply, err := s.orders.Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
+	reply, err := s.orders.get().Jobs.ExplainJob(ctx, connect.NewRequest(&scorev1.ExplainJobRequest{JobId: s.jobID}))
 	if err != nil || reply.Msg.GetResource() == "" { // it has got its places meanwhile
 		return ""
 	}

@@ -49,12 +49,11 @@ type session struct {
 	sent      *sentInput
 	inputLost atomic.Bool // the input could not be read to its end
 	shown     *shown
-	// confirms has connections of its own, for the same reason as orders.
-	confirms *client.Client
 
-	// orders has connections of its own: the stream may be full of input that the ranks do not
-	// read. nil: no order was sent yet.
-	orders     *client.Client
+	// confirms and orders have connections of their own: the stream may be full of input that the
+	// ranks do not read.
+	confirms   *spareClient
+	orders     *spareClient
 	interrupts interrupts
 	escaped    chan struct{} // the user has typed the terminal's escape
 	answers    chan answer   // of pending orders
@@ -99,23 +98,19 @@ type outcome struct {
 func (s *session) run(ctx context.Context) int {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer func() {
-		if s.orders != nil {
-			s.orders.Close()
-		}
-	}()
+	s.orders, s.confirms = &spareClient{main: s.client}, &spareClient{main: s.client}
+	defer s.orders.close()
+	defer s.confirms.close()
 	s.answers, s.escaped = make(chan answer), make(chan struct{}, 1)
 	s.longQueued = stoppedTimer()
 	defer s.longQueued.Stop()
 	s.stuck.timer = stoppedTimer()
 	defer s.stuck.timer.Stop()
 	s.streams = newAttachments(func() *attachment { return s.client.Jobs.Attach(ctx) })
-	s.confirms = s.client.Clone()
-	defer s.confirms.Close()
 	s.shown = newShown(ctx, s.jobID, func(marks []*scorev1.OutputMark) error {
 		ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 		defer cancel()
-		_, err := s.confirms.Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
+		_, err := s.confirms.get().Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
 		return err
 	})
 	s.sent = newSentInput(s.streams)

@@ -54,7 +54,7 @@ func (w *stuckWatch) check(now uint64) bool {
 // leaveStuck ends scrun if the job has ended. A running job may still be handling the signal.
 func (s *session) leaveStuck(left *leftBy) func(context.Context) answer {
 	return func(ctx context.Context) answer {
-		reply, err := s.orders.Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+		reply, err := s.orders.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
 		if err != nil || reply.Msg.GetJob().GetState() != scorev1.JobState_JOB_STATE_DONE {
 			return answer{}
 		}

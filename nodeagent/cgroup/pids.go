@@ -21,6 +21,20 @@ func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
 	}
 }
 
+// LimitProcesses bounds the processes and threads of all groups together, so that jobs leave the
+// host some. The error is ErrNoPidsControl if no controller counts processes.
+func (r *Root) LimitProcesses(maxProcesses uint64) error {
+	dir := r.pidsDir
+	if r.pidsV2 {
+		dir = r.dir
+	}
+	if dir == "" {
+		return ErrNoPidsControl
+	}
+	r.processes = maxProcesses
+	return writeFile(dir, "pids.max", strconv.FormatUint(maxProcesses, 10))
+}
+
 // LimitProcesses bounds the processes and threads of the group; 0 removes the bound. A fork beyond
 // it fails with EAGAIN. The error is ErrNoPidsControl if no controller counts processes.
 func (g *Group) LimitProcesses(maxProcesses uint32) error {

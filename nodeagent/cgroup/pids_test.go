@@ -64,3 +64,43 @@ func TestProcessLimit(t *testing.T) {
 	}
 	_ = shell.Wait() // killed
 }
+
+// All groups of a node together have so many processes and no more, also after the node's group was
+// made again.
+func TestProcessLimitOfTheNode(t *testing.T) {
+	r := testRoot(t)
+	const most = 30
+	if err := r.LimitProcesses(most); errors.Is(err, ErrNoPidsControl) {
+		t.Skip("no controller of process numbers here")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Remove(soon()); err != nil {
+		t.Fatal(err)
+	}
+	create := func(slot int) (g *Group, join string) {
+		g, err := r.Create(slot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := g.Close(soon()); err != nil {
+				t.Error(err)
+			}
+		})
+		if g.pidsDir != "" {
+			join = "echo 0 > " + filepath.Join(g.pidsDir, "tasks") + " && "
+		}
+		return g, join
+	}
+	const forks = "i=0; while [ $i -lt 20 ]; do sleep 1000 & i=$((i+1)); done; "
+	first, join := create(0)
+	start(t, first, join+forks+"wait")
+	reaches(t, "the first group has 21 processes", func() bool { return processes(t, first) == 21 })
+	second, join := create(1)
+	out := filepath.Join(t.TempDir(), "out")
+	_ = start(t, second, join+forks+"echo all >"+out).Wait() // a shell ends at the first fork that fails
+	if _, err := os.Stat(out); err == nil {
+		t.Errorf("the node has %d processes", processes(t, first)+processes(t, second))
+	}
+}

@@ -26,6 +26,8 @@ type Root struct {
 	// does; "" means that they are not counted.
 	pidsV2  bool
 	pidsDir string
+	// processes bounds those of all groups together; 0: no bound.
+	processes uint64
 }
 
 // OpenRoot finds the hierarchies and makes the node's group in them, or opens the group that a
@@ -115,6 +117,9 @@ func (r *Root) remake() error {
 	}
 	if r.pidsV2 {
 		r.enable(filepath.Dir(r.dir), "pids")
+	}
+	if r.processes > 0 {
+		return r.LimitProcesses(r.processes)
 	}
 	return nil
 }

@@ -41,6 +41,9 @@ type Job interface {
 	Use(do func(Part))
 	// Send sends the leader a message about the job.
 	Send(*scorev1.AgentMessage)
+	// Examine has what could wake the job here found out, without waiting for it: the answer, if there
+	// is one, is for Watcher.Examined. own are the job's images and sockets.
+	Examine(request uint64, own wakesource.Own)
 }
 
 // Part is a job's part on this node.
@@ -76,6 +79,7 @@ type Options struct {
 type Watcher struct {
 	options Options
 	asked   chan *scorev1.AskCut
+	found   chan finding
 	asleep  atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
 	again   atomic.Bool                     // report all sleeping jobs again
 	jobs    map[Job]*sleeper
@@ -83,7 +87,7 @@ type Watcher struct {
 
 // New returns a watcher without jobs.
 func New(options Options) *Watcher {
-	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, maxQuestions), jobs: make(map[Job]*sleeper)}
+	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, maxQuestions), found: make(chan finding, maxQuestions), jobs: make(map[Job]*sleeper)}
 	w.asleep.Store(&map[uint64]bool{})
 	return w
 }
@@ -93,6 +97,20 @@ func (w *Watcher) Ask(question *scorev1.AskCut) {
 	select {
 	case w.asked <- question:
 	default:
+	}
+}
+
+// finding is what could wake a job, "" if nothing can.
+type finding struct {
+	job, request uint64
+	source       string
+}
+
+// Examined takes the answer to Job.Examine; it does not wait. Any goroutine may call it.
+func (w *Watcher) Examined(job, request uint64, source string) {
+	select {
+	case w.found <- finding{job, request, source}:
+	default: // the leader asks again
 	}
 }
 
@@ -118,7 +136,8 @@ func (w *Watcher) Run(ctx context.Context) {
 			return
 		case question := <-w.asked:
 			w.answer(question)
-			continue
+		case found := <-w.found:
+			w.onFound(found)
 		case <-timer.C:
 			timer.Reset(realtime.UntilNext(w.checkAll())) // together with the agent's other periodic work
 		}

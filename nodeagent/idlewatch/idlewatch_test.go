@@ -2,7 +2,6 @@ package idlewatch
 
 import (
 	"errors"
-	"os"
 	"score/channels/abi"
 	"score/channels/node"
 	"score/nodeagent/quiescence"
@@ -21,21 +20,22 @@ type job struct {
 	cut   node.Cut
 	ran   time.Duration
 	cpu   time.Duration
-	error error // of CPUTime
-	pids  []int
-	cuts  int // calls of Cut
-	wakes int // the cut at this call, and later, has no rank that is awake
+	error error    // of CPUTime
+	asked []uint64 // the requests to examine it
+	cuts  int      // calls of Cut
+	wakes int      // the cut at this call, and later, has no rank that is awake
 	sent  []*scorev1.Cut
 }
 
-func (j *job) ID() uint64                         { return 7 }
-func (j *job) IsOver() bool                       { return j.over }
-func (j *job) Own() wakesource.Own                { return wakesource.Own{} }
-func (j *job) Ran(int64) time.Duration            { return j.ran }
-func (j *job) CPUTime() (time.Duration, error)    { return j.cpu, j.error }
-func (j *job) Pids() ([]int, error)               { return j.pids, nil }
-func (j *job) InGroup() bool                      { return j.grouped }
-func (j *job) Send(message *scorev1.AgentMessage) { j.sent = append(j.sent, message.GetCut()) }
+func (j *job) ID() uint64                               { return 7 }
+func (j *job) IsOver() bool                             { return j.over }
+func (j *job) Own() wakesource.Own                      { return wakesource.Own{} }
+func (j *job) Ran(int64) time.Duration                  { return j.ran }
+func (j *job) CPUTime() (time.Duration, error)          { return j.cpu, j.error }
+func (j *job) Pids() ([]int, error)                     { return nil, nil }
+func (j *job) Examine(request uint64, _ wakesource.Own) { j.asked = append(j.asked, request) }
+func (j *job) InGroup() bool                            { return j.grouped }
+func (j *job) Send(message *scorev1.AgentMessage)       { j.sent = append(j.sent, message.GetCut()) }
 
 func (j *job) Use(do func(Part)) {
 	if !j.forgotten {
@@ -229,7 +229,6 @@ func TestQuestions(t *testing.T) {
 		waits    int
 	}{
 		{name: "how it is", change: func(*job) {}},
-		{name: "its processes cannot be listed", change: func(*job) {}, examine: true, examined: true, source: "its processes cannot be listed", waits: 2},
 		{name: "a deadline", change: func(j *job) {
 			j.cut.Waits[2] = node.Wait{Rank: 1, Channel: 2, How: abi.WaitTimed}
 		}, examine: true, examined: true, source: "a rank waits with a deadline", waits: 2},
@@ -252,13 +251,64 @@ func TestQuestions(t *testing.T) {
 			}
 		}
 	}
-	// This process is awake.
-	j, w, _ := asleep(t)
-	j.pids = []int{os.Getpid()}
-	w.answer(&scorev1.AskCut{JobId: 7, Examine: true})
-	if got := j.reports(); len(got) != 1 || got[0].GetWakeSource() == "" {
-		t.Errorf("a process that is awake: %v", got)
+}
+
+// The job's steward answers in its time, or never: others' jobs do not wait for it.
+func TestExaminations(t *testing.T) {
+	ask := func(t *testing.T) (*job, *Watcher) {
+		j, w, _ := asleep(t)
+		w.answer(&scorev1.AskCut{JobId: 7, Request: 3, Examine: true})
+		if got := j.reports(); got != nil || !slices.Equal(j.asked, []uint64{3}) {
+			t.Fatalf("asked %d, reported %v", j.asked, got)
+		}
+		return j, w
 	}
+	find := func(w *Watcher, job, request uint64) {
+		w.Examined(job, request, "a file")
+		w.onFound(<-w.found)
+	}
+	t.Run("an answer", func(t *testing.T) {
+		j, w := ask(t)
+		find(w, 7, 3)
+		got := j.reports()
+		if len(got) != 1 || !got[0].GetExamined() || got[0].GetWakeSource() != "a file" || got[0].GetRequest() != 3 || len(got[0].GetWaits()) != 2 {
+			t.Errorf("%v", got)
+		}
+		find(w, 7, 3)
+		if got := j.reports(); got != nil {
+			t.Errorf("a second answer: %v", got)
+		}
+	})
+	t.Run("answers of others", func(t *testing.T) {
+		j, w := ask(t)
+		find(w, 8, 3)
+		find(w, 7, 2)
+		if got := j.reports(); got != nil {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("it was awake meanwhile", func(t *testing.T) {
+		j, w := ask(t)
+		j.cut.Sent++
+		j.turn(w, time.Millisecond)
+		for range 2 {
+			j.turn(w, quiescence.After)
+		}
+		j.reports()
+		find(w, 7, 3)
+		if got := j.reports(); len(got) != 1 || got[0].GetExamined() || got[0].GetRequest() != 3 || !got[0].GetAsleep() {
+			t.Errorf("%v", got)
+		}
+	})
+	t.Run("too many answers", func(t *testing.T) {
+		_, w := ask(t)
+		for range maxQuestions + 1 {
+			w.Examined(7, 3, "")
+		}
+		if len(w.found) != maxQuestions {
+			t.Errorf("%d answers wait", len(w.found))
+		}
+	})
 }
 
 // A question that finds no room is dropped: the stream to the leader does not wait.

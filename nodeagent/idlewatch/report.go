@@ -5,46 +5,68 @@ import (
 	"score/channels/node"
 	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
+	"slices"
 )
 
-// answer reports a job's state and, if the leader asks, what could wake it. A check after that
-// finds events that have happened meanwhile.
+// answer reports a job's state and, if the leader asks, what could wake it: onFound does when that is
+// found out.
 func (w *Watcher) answer(question *scorev1.AskCut) {
-	j := w.options.Job(question.GetJobId())
-	if j == nil {
-		return
-	}
-	s := w.jobs[j]
+	j, s := w.sleeperOf(question.GetJobId())
 	if s == nil {
 		return
 	}
 	reply := &scorev1.Cut{Request: question.GetRequest()}
-	if question.GetExamine() && s.watch.Asleep() {
-		reply.Examined, reply.WakeSource = true, wakeSource(j, &s.cut)
-		reply.Waits = w.waits(&s.cut)
+	if !question.GetExamine() || !s.watch.Asleep() {
+		w.reply(j, s, reply)
+		return
 	}
+	if hasDeadline(&s.cut) {
+		w.replyExamined(j, s, reply, "a rank waits with a deadline")
+		return
+	}
+	s.examining = &examination{request: reply.GetRequest(), epoch: s.watch.Epoch()}
+	var own wakesource.Own
+	j.Use(func(p Part) { own = p.Own() })
+	j.Examine(reply.GetRequest(), own)
+}
+
+// onFound reports what could wake a job, if the leader's question is still the last.
+func (w *Watcher) onFound(f finding) {
+	j, s := w.sleeperOf(f.job)
+	if s == nil || s.examining == nil || s.examining.request != f.request {
+		return
+	}
+	if s.watch.Epoch() != s.examining.epoch { // it was awake meanwhile
+		w.reply(j, s, &scorev1.Cut{Request: f.request})
+		return
+	}
+	w.replyExamined(j, s, &scorev1.Cut{Request: f.request}, f.source)
+}
+
+func (w *Watcher) sleeperOf(id uint64) (Job, *sleeper) {
+	j := w.options.Job(id)
+	if j == nil {
+		return nil, nil
+	}
+	return j, w.jobs[j]
+}
+
+func (w *Watcher) replyExamined(j Job, s *sleeper, reply *scorev1.Cut, source string) {
+	reply.Examined, reply.WakeSource, reply.Waits = true, source, w.waits(&s.cut)
+	w.reply(j, s, reply)
+}
+
+// reply checks the job once more, so that events that have happened meanwhile are found, and
+// reports.
+func (w *Watcher) reply(j Job, s *sleeper, reply *scorev1.Cut) {
+	s.examining = nil
 	if w.check(j) != nil {
 		w.report(j, s, reply)
 	}
 }
 
-// wakeSource describes what could wake the job here, "" if nothing can.
-func wakeSource(j Job, cut *node.Cut) string {
-	for i := range cut.Waits {
-		if cut.Waits[i].How == abi.WaitTimed {
-			return "a rank waits with a deadline"
-		}
-	}
-	var pids []int
-	var own wakesource.Own
-	j.Use(func(p Part) {
-		pids, _ = p.Pids()
-		own = p.Own()
-	})
-	if len(pids) == 0 {
-		return "its processes cannot be listed"
-	}
-	return wakesource.Find(pids, own)
+func hasDeadline(cut *node.Cut) bool {
+	return slices.ContainsFunc(cut.Waits, func(w node.Wait) bool { return w.How == abi.WaitTimed })
 }
 
 // report sends the leader the job's state. The reply, if any, has answers beyond that.

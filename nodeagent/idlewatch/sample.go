@@ -12,9 +12,14 @@ type sleeper struct {
 	watch quiescence.Watch
 	cut   node.Cut
 	on    time.Duration // the gang's time on at the last check
+	// examining is the search for what could wake the job, nil if there is none.
+	examining *examination
 	// inGroup says that its processes are in a control group.
 	inGroup bool
 }
+
+// examination is a search that the leader's question began, in an epoch of the job.
+type examination struct{ request, epoch uint64 }
 
 // sample takes a sample of a job. It returns false if there is nothing new: a gang that was not on
 // since the last check has done nothing.

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"context"
+	"maps"
 	"score/ctxswitch"
 	"score/nodeagent/collectives"
 	"score/nodeagent/dataplane"
@@ -12,10 +13,13 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/outbox"
 	"score/nodeagent/realtime"
+	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
 	"score/nodeagent/wait"
+	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -114,6 +118,15 @@ func (j *Job) Attempt() uint32 { return j.order.GetAttempt() }
 
 // Send implements idlewatch.Job.
 func (j *Job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message) }
+
+// Examine implements idlewatch.Job: the steward's answer goes to Options.Examined.
+func (j *Job) Examine(request uint64, own wakesource.Own) {
+	question := &stewardpb.Examine{
+		Request: request,
+		Images:  slices.Collect(maps.Keys(own.Images)), Sockets: slices.Collect(maps.Keys(own.Sockets)),
+	}
+	j.withSteward(func(s *stewardpool.Steward) error { return s.Examine(question) })
+}
 
 // Use implements idlewatch.Job.
 func (j *Job) Use(do func(idlewatch.Part)) {

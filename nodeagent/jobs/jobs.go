@@ -51,6 +51,8 @@ type Options struct {
 	// to the leader.
 	Send      func(*scorev1.AgentMessage)
 	Connected func() bool
+	// Examined gets what could wake a job here, after Job.Examine; it does not wait.
+	Examined func(job, request uint64, source string)
 	// Go runs a goroutine that acts for a job.
 	Go func(func())
 	// Running ends when the agent shall stop; Forced, when it no longer waits for processes to end.

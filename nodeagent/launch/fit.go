@@ -2,6 +2,7 @@ package launch
 
 import (
 	"fmt"
+	"score/nodeagent/hostinfo"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +16,8 @@ func (m Misfit) String() string { return fmt.Sprintf("%v instead of %v", m.Given
 
 // Fit determines which limits ranks can have, and lowers the others to possible values. Lowering
 // needs no privilege; raising a hard limit needs CAP_SYS_RESOURCE outside of any container
-// (setrlimit(2)). Limits that ranks never get are left out; see keptFromRanks.
+// (setrlimit(2)). Limits that ranks never get are left out; see keptFromRanks. A limit on processes
+// that exceeds what any user gets is lowered without a misfit.
 func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 	f.mu.Lock() // no rank is started meanwhile
 	defer f.mu.Unlock()
@@ -24,6 +26,7 @@ func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 		if keptFromRanks(asked.Resource) {
 			continue
 		}
+		asked = bounded(asked)
 		given := asked
 		if asked.Resource >= 0 && asked.Resource <= maxResource && asked.Soft <= asked.Hard {
 			given = f.fitOne(asked)
@@ -34,6 +37,15 @@ func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 		}
 	}
 	return fit, misfits
+}
+
+// bounded lowers a limit on a user's processes to the part of the host's that a user gets.
+func bounded(l Limit) Limit {
+	if l.Resource == unix.RLIMIT_NPROC {
+		l.Hard = min(l.Hard, hostinfo.UserProcesses())
+		l.Soft = min(l.Soft, l.Hard)
+	}
+	return l
 }
 
 func (f *Forker) fitOne(l Limit) Limit {

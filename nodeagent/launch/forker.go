@@ -27,6 +27,8 @@ type Forker struct {
 
 	// Used on the thread only.
 	thread    thread
+	begun     error  // of the last BeginJob
+	launcher  uint64 // ownResident for the next start; 0: not known yet
 	inherited [maxResource + 1]unix.Rlimit
 	changed   bool
 	oom       oomScore
@@ -57,6 +59,9 @@ func (f *Forker) run(ready chan<- error) {
 	}
 	if err == nil {
 		err = denyPriority()
+	}
+	if err == nil {
+		err = boundProcesses()
 	}
 	if err == nil {
 		f.inherited, err = inheritedLimits()
@@ -109,11 +114,22 @@ func (f *Forker) Start(r *Rank) (*Process, error) {
 	var p *Process
 	err := f.Do(func() error {
 		return f.oom.asRanks(func() (err error) {
-			p, err = f.start(r, ownResident())
+			p, err = f.start(r, f.takeResident())
 			return err
 		})
 	})
 	return p, err
+}
+
+// takeResident returns ownResident for the ranks that are started next. Reading it takes a tenth of
+// a rank's start, so BeginJob has read it for the first ones of a job.
+func (f *Forker) takeResident() uint64 {
+	resident := f.launcher
+	f.launcher = 0
+	if resident == 0 {
+		resident = ownResident()
+	}
+	return resident
 }
 
 // StartAll starts ranks in their order, with one task for the thread. After the first failure it
@@ -122,7 +138,7 @@ func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
 	started := make([]*Process, 0, len(ranks))
 	err := f.Do(func() error {
 		if err := f.oom.asRanks(func() error {
-			launcher := ownResident()
+			launcher := f.takeResident()
 			for i := range ranks {
 				p, err := f.start(&ranks[i], launcher)
 				if err != nil {
@@ -143,6 +159,9 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
+	if f.begun != nil {
+		return nil, fmt.Errorf("rank %d: %w", r.ID, f.begun)
+	}
 	late, err := f.prepare(r)
 	if err != nil {
 		return nil, fmt.Errorf("rank %d: %w", r.ID, err)
@@ -160,7 +179,7 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 	}
 	if err == nil {
 		var p *Process
-		if p, err = f.reaper.watch(r.ID, pid, pidfd, launcher); err == nil {
+		if p, err = f.reaper.add(r.ID, pid, pidfd, launcher); err == nil {
 			return p, nil
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // timeout bounds every wait of these tests; a machine that is busy with other
@@ -23,10 +25,13 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{exits: make(chan Exit, 1024)}
-	var err error
-	if b.reaper, err = NewReaper(func(e Exit) { b.exits <- e }); err != nil {
+	watched, err := newWatched()
+	if err != nil {
 		t.Fatal(err)
 	}
+	b.reaper = NewReaper(watched.watch)
+	watched.reap(b.reaper, func(e Exit) { b.exits <- e })
+	t.Cleanup(watched.close)
 	if b.Forker, err = NewForker(b.reaper); err != nil {
 		b.reaper.Close()
 		t.Fatal(err)
@@ -36,6 +41,54 @@ func newBench(t testing.TB) *bench {
 		b.reaper.Close()
 	})
 	return b
+}
+
+// watched is an epoll set of pidfds.
+type watched struct {
+	epoll, end int
+	done       chan struct{}
+}
+
+func newWatched() (*watched, error) {
+	w := &watched{done: make(chan struct{})}
+	var err error
+	if w.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, err
+	}
+	if w.end, err = unix.Eventfd(0, unix.EFD_CLOEXEC); err != nil {
+		return nil, err
+	}
+	return w, unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, w.end, &unix.EpollEvent{Events: unix.EPOLLIN})
+}
+
+func (w *watched) watch(pidfd, pid int) error {
+	return unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, pidfd, &unix.EpollEvent{Events: WatchEvents, Fd: int32(pid)})
+}
+
+// reap calls onExit for every rank that ends.
+func (w *watched) reap(r *Reaper, onExit func(Exit)) {
+	go func() {
+		defer close(w.done)
+		events := make([]unix.EpollEvent, 16)
+		for {
+			n, _ := unix.EpollWait(w.epoll, events, -1)
+			for _, e := range events[:max(n, 0)] {
+				if e.Fd == 0 {
+					return
+				}
+				if exit, ended := r.Reap(int(e.Fd)); ended {
+					onExit(exit)
+				}
+			}
+		}
+	}()
+}
+
+func (w *watched) close() {
+	_, _ = unix.Write(w.end, []byte{1, 0, 0, 0, 0, 0, 0, 0})
+	<-w.done
+	unix.Close(w.end)
+	unix.Close(w.epoll)
 }
 
 func (b *bench) exit(t testing.TB) Exit {

@@ -82,14 +82,22 @@ func passNoCapabilities() error {
 }
 
 // BeginJob gives the following ranks an empty session keyring of their own, and makes the kernel's
-// audit attribute them to their user. It must be called before the first rank of each job.
-func (f *Forker) BeginJob(u *User) error {
-	return f.Do(func() error {
-		if err := newKeyring(); err != nil {
-			return err
+// audit attribute them to their user. It must be called before the first rank of each job. It does
+// not wait for the thread, which has time until the job is launched: if it fails, the job's ranks
+// cannot be started.
+func (f *Forker) BeginJob(u *User) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	f.work <- func() {
+		f.begun = newKeyring()
+		if f.begun == nil {
+			f.begun = setLoginUID(u)
 		}
-		return setLoginUID(u)
-	})
+		f.launcher = ownResident()
+	}
 }
 
 // newKeyring joins a new anonymous session keyring; keyctl(2). It ignores a kernel without keys,

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,17 +42,19 @@ for n in cgroup ipc mnt net pid time user uts; do echo "ns.$n: $(readlink /proc/
 // oddLauncher starts a rank of nobody's that tells its facts.
 func oddLauncher() int {
 	err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)
-	var r *Reaper
 	exits := make(chan Exit, 1)
+	var w *watched
 	if err == nil {
-		r, err = NewReaper(func(e Exit) { exits <- e })
+		w, err = newWatched()
 	}
 	var f *Forker
 	if err == nil {
+		r := NewReaper(w.watch)
+		w.reap(r, func(e Exit) { exits <- e })
 		f, err = NewForker(r)
 	}
 	if err == nil {
-		err = f.BeginJob(nobody)
+		f.BeginJob(nobody)
 	}
 	umask := uint32(0o27)
 	if err == nil {
@@ -153,4 +156,26 @@ func TestInheritance(t *testing.T) {
 			t.Errorf("%s of a rank is %q, want %q", name, has[name], value)
 		}
 	}
+}
+
+// A job whose session could not be made gets no ranks; the next one does.
+func TestBeginJobFails(t *testing.T) {
+	b := newBench(t)
+	b.BeginJob(nil)
+	failure := errors.New("no keys")
+	if err := b.Do(func() error { b.begun = failure; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Start(shell(t, 3, "exit 0", nil)); !errors.Is(err, failure) {
+		t.Errorf("a rank was started: %v", err)
+	}
+	started, err := b.StartAll([]Rank{*shell(t, 3, "exit 0", nil)})
+	if len(started) != 0 || !errors.Is(err, failure) {
+		t.Errorf("%d ranks were started: %v", len(started), err)
+	}
+	b.BeginJob(nil)
+	if _, err := b.Start(shell(t, 3, "exit 0", nil)); err != nil {
+		t.Fatal(err)
+	}
+	b.exit(t)
 }

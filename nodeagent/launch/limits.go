@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"score/nodeagent/hostinfo"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -62,6 +63,23 @@ func denyPriority() error {
 		if err := ownPrlimit(resource, new(unix.Rlimit), nil); err != nil {
 			return fmt.Errorf("lowering %s: %w", limitNames[resource], err)
 		}
+	}
+	return nil
+}
+
+// boundProcesses lowers this process's limit on its user's processes, for every rank to inherit: all
+// ranks of a user together leave others some of the host's.
+func boundProcesses() error {
+	var now unix.Rlimit
+	if err := ownPrlimit(unix.RLIMIT_NPROC, nil, &now); err != nil {
+		return fmt.Errorf("reading %s: %w", limitNames[unix.RLIMIT_NPROC], err)
+	}
+	most := hostinfo.UserProcesses()
+	if now.Max <= most {
+		return nil
+	}
+	if err := ownPrlimit(unix.RLIMIT_NPROC, &unix.Rlimit{Cur: min(now.Cur, most), Max: most}, nil); err != nil {
+		return fmt.Errorf("lowering %s: %w", limitNames[unix.RLIMIT_NPROC], err)
 	}
 	return nil
 }

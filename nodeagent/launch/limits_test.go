@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"score/nodeagent/hostinfo"
 	"strconv"
 	"strings"
 	"testing"
@@ -81,6 +82,23 @@ func TestNoPriorities(t *testing.T) {
 	for _, name := range []string{"Max realtime priority", "Max nice priority"} {
 		if soft, hard := b.limits(t, name, nil); soft != "0" || hard != "0" {
 			t.Errorf("%s: %s/%s", name, soft, hard)
+		}
+	}
+}
+
+// Ranks of one user leave others some of the host's processes, whatever limit was asked for.
+func TestProcessesAreBounded(t *testing.T) {
+	b := newBench(t)
+	most := hostinfo.UserProcesses()
+	asked := Limit{unix.RLIMIT_NPROC, unix.RLIM_INFINITY, unix.RLIM_INFINITY}
+	wanted, misfits := b.Fit([]Limit{asked})
+	if len(misfits) > 0 {
+		t.Errorf("every user would be told: %v", misfits)
+	}
+	for name, set := range map[string]func(*Rank){"inherited": nil, "asked": func(r *Rank) { r.Limits = wanted }} {
+		_, hard := b.limits(t, "Max processes", set)
+		if n, err := strconv.ParseUint(hard, 10, 64); err != nil || n > most {
+			t.Errorf("%s: a rank's user may have %s processes, more than %d", name, hard, most)
 		}
 	}
 }

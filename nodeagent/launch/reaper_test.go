@@ -100,10 +100,7 @@ func TestSignal(t *testing.T) {
 }
 
 func TestReaperCloseLeavesRanksAlone(t *testing.T) {
-	r, err := NewReaper(func(Exit) { t.Error("an exit was reported") })
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := NewReaper(func(pidfd, pid int) error { return nil })
 	f, err := NewForker(r)
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +109,15 @@ func TestReaperCloseLeavesRanksAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if e, ended := r.Reap(p.Pid); ended {
+		t.Errorf("the rank lives, and %+v was reported", e)
+	}
 	r.Close()
 	if err := unix.Kill(p.Pid, 0); err != nil {
 		t.Error(err)
+	}
+	if e, ended := r.Reap(p.Pid); ended {
+		t.Errorf("%+v was reported after Close", e)
 	}
 	f.Close()
 	if _, err := wait4(p.Pid, nil, 0, nil); err != nil {
@@ -140,10 +143,14 @@ func TestMain(m *testing.M) {
 // ranks' codes and nothing else arrive and no child is left.
 func adoptingSteward() int {
 	exits := make(chan Exit, 100)
-	r, err := NewReaper(func(e Exit) { exits <- e })
-	if err == nil {
-		err = r.AdoptOrphans()
+	w, err := newWatched()
+	if err != nil {
+		fmt.Println(err)
+		return 1
 	}
+	r := NewReaper(w.watch)
+	w.reap(r, func(e Exit) { exits <- e })
+	err = r.AdoptOrphans()
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -173,6 +180,7 @@ func adoptingSteward() int {
 		runtime.Gosched()
 	}
 	f.Close()
+	w.close()
 	r.Close()
 	return 0
 }

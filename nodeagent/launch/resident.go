@@ -7,8 +7,8 @@ import (
 )
 
 // inexact is the fraction, 1/inexact, of the launcher's memory by which the kernel's counts of it
-// may differ: each CPU has its own count and adds it in batches, and the launcher grows while it
-// starts ranks.
+// may differ: each CPU has its own count and adds it in batches, and the launcher grows until it
+// has started the ranks.
 const inexact = 8
 
 // PeakResident returns a process's peak resident memory in bytes, or 0 if it has ended or is

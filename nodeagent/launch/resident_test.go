@@ -26,6 +26,7 @@ func TestMemoryOfTheLauncherIsNoRanks(t *testing.T) {
 		memory[i] = 1
 	}
 	b := newBench(t)
+	b.BeginJob(nil)
 	if _, err := b.Start(shell(t, 0, "exit 0", nil)); err != nil {
 		t.Fatal(err)
 	}

@@ -167,6 +167,8 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankStates{
 			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()},
 		}})
+	case *stewardpb.ToSteward_Examine:
+		s.examine(body.Examine)
 	case *stewardpb.ToSteward_Taken:
 		s.relay.post(func() { s.relay.kept.acknowledge(body.Taken) })
 	case *stewardpb.ToSteward_Pace:

@@ -25,8 +25,13 @@ const (
 	storeWait = 10 * time.Second
 )
 
-// onExit handles the end of a rank, on the reaper's goroutine.
-func (s *steward) onExit(e launch.Exit) { s.loop.post(func() { s.exited(e) }) }
+// onExit handles the end of a process. What was posted before the process was forked, such as its
+// PMI connection, comes first: the event of the wake-up precedes this one.
+func (s *steward) onExit(pid int) {
+	if exit, ended := s.reaper.Reap(pid); ended {
+		s.exited(exit)
+	}
+}
 
 func (s *steward) exited(e launch.Exit) {
 	k, at := e.ID, monotonicNanos() // others are notified below, and may kill it

@@ -200,13 +200,14 @@ func (in *input) resizeTerminals(size *scorev1.Terminal) {
 	}
 }
 
-// notifyInput tells the reader how much input the ranks have: at first, and whenever it grows.
+// notifyInput tells the reader how much input the ranks have: at first, if that is any, and whenever
+// it grows. Most jobs end without input, and so without a message.
 func (r *stdioRelay) notifyInput() error {
 	offset, known := r.input.delivered()
-	if !known || r.lastQueued || r.inputReported && offset == r.inputOffset {
+	if !known || r.lastQueued || offset == r.inputReported {
 		return nil
 	}
-	r.inputReported, r.inputOffset = true, offset
+	r.inputReported = offset
 	return r.reader.queue(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_InputTaken{InputTaken: offset}})
 }
 

@@ -15,7 +15,7 @@ import (
 const eventBatch = 64
 
 // tag identifies the source of an event. Index is the local rank, the
-// connection's number, or unused.
+// connection's number, the process, or unused.
 type tag struct {
 	kind  kind
 	index int32
@@ -28,6 +28,7 @@ const (
 	kindListener
 	kindPeer
 	kindPMI
+	kindExit
 	kindOutputs
 	kindOutput
 	kindInput

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/channels/procstat"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward"
@@ -430,12 +431,8 @@ func readAll(t testing.TB, s *reader) map[stream]string {
 
 // alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	state := stat[strings.LastIndexByte(string(stat), ')')+2]
-	return state != 'Z' && state != 'X'
+	stat, err := procstat.Read(pid)
+	return err == nil && !stat.Exited()
 }
 
 // buildC compiles a C program with the given compiler, or skips.

@@ -116,9 +116,7 @@ func (j *job) prepare(s *steward) error {
 		return err
 	}
 	j.chooseLimits(s.forker)
-	if err := s.forker.BeginJob(j.user); err != nil {
-		return err
-	}
+	s.forker.BeginJob(j.user)
 	if j.chooseOffer(); j.offer != (offer{}) {
 		if err := j.newPMI(); err != nil {
 			return err

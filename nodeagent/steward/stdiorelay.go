@@ -52,8 +52,7 @@ type stdioRelay struct {
 
 	// Input, to the ranks' pipes.
 	input         input
-	inputReported bool   // the reader knows that the ranks have inputOffset
-	inputOffset   uint64 // bytes
+	inputReported uint64 // the reader knows that the ranks have so many bytes
 
 	// The reader: at most one, the newest wins; nil: none.
 	reader     *peer
@@ -128,7 +127,7 @@ func (r *stdioRelay) handle(t tag, events uint32) {
 			return
 		}
 		r.input.writeSink(int(t.index))
-	case kindOutput, kindListener, kindPMI, kindPMIxListener, kindPMIx, kindPath:
+	case kindOutput, kindListener, kindPMI, kindExit, kindPMIxListener, kindPMIx, kindPath:
 	}
 }
 
@@ -140,7 +139,7 @@ func (r *stdioRelay) attach(p *peer, has uint64) {
 		p.close()
 		return
 	}
-	r.reader, r.lastQueued, r.drained, r.inputReported = p, false, false, false
+	r.reader, r.lastQueued, r.drained, r.inputReported = p, false, false, 0
 	r.events.reader(true)
 	r.kept.acknowledge(has)
 	r.reader.queueFrame(r.kept.all())

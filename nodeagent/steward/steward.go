@@ -56,6 +56,7 @@ type steward struct {
 	// not arrived everywhere.
 	awaitsMessages bool
 	pending        uint64 // signals that came before the ranks, by number
+	examining      bool   // a helper examines the processes
 
 	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
 	pmiBuffer [pmiBuffer]byte
@@ -74,9 +75,9 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if s.loop, err = newLoop(); err != nil {
 		return nil, err
 	}
-	if s.reaper, err = launch.NewReaper(s.onExit); err != nil {
-		return nil, err
-	}
+	s.reaper = launch.NewReaper(func(pidfd, pid int) error {
+		return s.loop.watch(pidfd, launch.WatchEvents, tag{kind: kindExit, index: int32(pid)})
+	})
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
@@ -176,6 +177,8 @@ func (s *steward) handle(t tag, events uint32) {
 		if s.job != nil {
 			s.servePMI(int(t.index), events)
 		}
+	case kindExit:
+		s.onExit(int(t.index))
 	case kindPMIxListener:
 		s.acceptPMIx()
 	case kindPMIx:

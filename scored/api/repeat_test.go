@@ -8,7 +8,7 @@ import (
 
 // Of every call of users it is said whether it may be made again.
 func TestEveryCallIsRepeatableOrNot(t *testing.T) {
-	services := scorev1.File_score_v1_user_proto.Services()
+	services := scorev1.File_score_v1_user_proto().Services()
 	count := 0
 	for i := range services.Len() {
 		methods := services.Get(i).Methods()

@@ -13,7 +13,7 @@ import (
 // that waits for work has that time to spare.
 func Warm(more ...protoreflect.FileDescriptor) {
 	files := append(more,
-		scorev1.File_score_v1_job_proto, scorev1.File_score_v1_user_proto, scorev1.File_score_v1_agent_proto)
+		scorev1.File_score_v1_job_proto(), scorev1.File_score_v1_user_proto(), scorev1.File_score_v1_agent_proto())
 	for _, file := range files {
 		warm(file.Messages())
 	}

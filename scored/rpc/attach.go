@@ -128,6 +128,9 @@ func (m *merger) sendTaken() error {
 	if err != nil {
 		return connect.NewError(connect.CodeUnavailable, err)
 	}
+	if offset == 0 {
+		return nil // the client has to send all of it
+	}
 	return m.stream.Send(&scorev1.AttachEvent{Event: &scorev1.AttachEvent_InputTaken{InputTaken: offset}})
 }
 

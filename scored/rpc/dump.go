@@ -49,7 +49,7 @@ func (u users) DumpJob(ctx context.Context, r *connect.Request[scorev1.DumpJobRe
 func (u users) dumpNode(ctx context.Context, source *leader.Source, request *scorev1.DumpJobRequest, stream *dumpStream) (sent, err error) {
 	ctx, cancel := context.WithTimeout(ctx, dumpNodePatience)
 	defer cancel()
-	peer := u.agent(source.Node, source.Address, connect.WithReadMaxBytes(maxDumpMessage))
+	peer := u.agentTaking(source.Node, source.Address, maxDumpMessage)
 	ask := connect.NewRequest(request)
 	parts, err := peer.Dump(ctx, ask)
 	if err != nil {

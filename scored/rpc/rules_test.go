@@ -21,7 +21,7 @@ func TestEveryMethodHasARule(t *testing.T) {
 		}
 	}
 	methods := 0
-	services := scorev1.File_score_v1_user_proto.Services()
+	services := scorev1.File_score_v1_user_proto().Services()
 	for i := range services.Len() {
 		service := services.Get(i)
 		for k := range service.Methods().Len() {

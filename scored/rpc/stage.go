@@ -42,7 +42,7 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	}
 	files.User = identity
 	ctx, cancel := context.WithCancel(ctx)
-	peer := u.agent(node, address, connect.WithReadMaxBytes(maxStageMessage)).PutStaged(ctx)
+	peer := u.agentTaking(node, address, maxStageMessage).PutStaged(ctx)
 	closed := h2.CloseWith(ctx, peer)
 	defer func() { cancel(); <-closed }()
 	if err := peer.Send(first); err != nil && !errors.Is(err, io.EOF) {
@@ -79,8 +79,13 @@ func forwardFiles(stream *stageStream, peer *connect.BidiStreamForClient[scorev1
 }
 
 // agent returns a client for a node's agent at an address.
-func (u users) agent(node, address string, options ...connect.ClientOption) scorev1connect.PeerServiceClient {
+func (u users) agent(node, address string) scorev1connect.PeerServiceClient {
 	u.ExpectAgent(address, node)
-	options = append(options, connect.WithAcceptCompression("gzip", nil, nil))
-	return scorev1connect.NewPeerServiceClient(u.Agents, "https://"+address, options...)
+	return u.agents.at(address)
+}
+
+// agentTaking returns such a client that takes messages of up to so many bytes.
+func (u users) agentTaking(node, address string, most int) scorev1connect.PeerServiceClient {
+	u.ExpectAgent(address, node)
+	return u.agents.with(address, connect.WithReadMaxBytes(most))
 }

@@ -57,7 +57,7 @@ func (u users) listStagedOn(ctx context.Context, node, address string, r *scorev
 	ctx, cancel := context.WithTimeout(ctx, listStagedPatience)
 	defer cancel()
 	ask := connect.NewRequest(&scorev1.ListStagedRequest{Clear: r.GetClear(), All: r.GetAll(), Uid: uid})
-	reply, err := u.agent(node, address, connect.WithReadMaxBytes(maxStageMessage)).ListStaged(ctx, ask)
+	reply, err := u.agentTaking(node, address, maxStageMessage).ListStaged(ctx, ask)
 	if err != nil {
 		return nil, err
 	}

@@ -55,6 +55,7 @@ type users struct {
 	attached *attached
 	flows    *flows
 	hosts    *hostNames
+	agents   *agentClients
 }
 
 var (
@@ -67,7 +68,7 @@ func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames()}
+	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames(), agents: newAgentClients(options.Agents)}
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(
 			interceptor{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/channels/procstat"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +17,6 @@ import (
 const (
 	queuedJobs      = 1000
 	idleWatch       = 10 * time.Second
-	clockTicksPerS  = 100 // USER_HZ, fixed in Linux's interface to user space
 	listTarget      = 0.2 // seconds
 	idleTarget      = 1.0 // per cent of one CPU
 	residentTarget  = 40.0
@@ -77,7 +77,7 @@ func idleAgents(ctx context.Context, b *bench, c *cluster) error {
 	if len(pids) == 0 {
 		return fmt.Errorf("no agent among the children of scored dev: %w", errNaN)
 	}
-	before, err := cpuTicks(pids)
+	before, err := processorTime(pids)
 	if err != nil {
 		return err
 	}
@@ -86,11 +86,11 @@ func idleAgents(ctx context.Context, b *bench, c *cluster) error {
 		return ctx.Err()
 	case <-time.After(idleWatch):
 	}
-	after, err := cpuTicks(pids)
+	after, err := processorTime(pids)
 	if err != nil {
 		return err
 	}
-	percent := (after - before) / clockTicksPerS / idleWatch.Seconds() * 100 / float64(len(pids))
+	percent := (after - before).Seconds() / idleWatch.Seconds() * 100 / float64(len(pids))
 	b.single("agent_idle_cpu", percent, "%", atMost("value", idleTarget))
 	rss, err := residentMegabytes(pids)
 	if err != nil {
@@ -133,22 +133,14 @@ func children(parent int, word string) ([]int, error) {
 	return pids, nil
 }
 
-func cpuTicks(pids []int) (float64, error) {
-	var sum float64
+// processorTime returns the CPU time of processes.
+func processorTime(pids []int) (sum time.Duration, err error) {
 	for _, pid := range pids {
-		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		stat, err := procstat.Read(pid)
 		if err != nil {
-			return 0, err
+			return 0, fmt.Errorf("process %d: %w", pid, err)
 		}
-		_, rest, _ := bytes.Cut(data, []byte(") "))
-		fields := bytes.Fields(rest)
-		for _, i := range []int{11, 12} { // utime and stime, counted after the name
-			ticks, err := strconv.ParseFloat(string(fields[i]), 64)
-			if err != nil {
-				return 0, err
-			}
-			sum += ticks
-		}
+		sum += stat.CPU
 	}
 	return sum, nil
 }

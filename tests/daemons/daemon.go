@@ -7,11 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/channels/procstat"
 	"score/cmd/scored/config"
 	"score/scored/failpoint"
 	"score/tests/hostclock"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -141,19 +140,9 @@ func (d *Daemon) Pause() { _ = syscall.Kill(d.PID(), syscall.SIGSTOP) }
 func (d *Daemon) Continue() { _ = syscall.Kill(d.PID(), syscall.SIGCONT) }
 
 // Paused reports whether the process is stopped.
-func (d *Daemon) Paused() bool { return state(d.PID()) == 'T' }
-
-// state returns the letter that the kernel shows for a process; 0: there is none.
-func state(pid int) byte {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	_, rest, ok := strings.Cut(string(text), ") ")
-	if !ok || rest == "" {
-		return 0
-	}
-	return rest[0]
+func (d *Daemon) Paused() bool {
+	stat, err := procstat.Read(d.PID())
+	return err == nil && stat.State == 'T'
 }
 
 // signal asks the daemon to end.

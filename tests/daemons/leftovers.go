@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"score/channels/procstat"
 	"score/nodeagent/mpidirs"
 	"score/tests/await"
 	"strconv"
@@ -147,13 +148,19 @@ func (n *node) groups() (left []string) {
 			}
 			pids, _ := os.ReadFile(filepath.Join(group, "cgroup.procs"))
 			for _, pid := range strings.Fields(string(pids)) {
-				if number, err := strconv.Atoi(pid); err == nil && !n.ranks[number] && !n.daemons[number] && state(number) != 'Z' {
+				if number, err := strconv.Atoi(pid); err == nil && !n.ranks[number] && !n.daemons[number] && !exited(number) {
 					left = append(left, fmt.Sprintf("process %d in %s", number, group))
 				}
 			}
 		}
 	}
 	return left
+}
+
+// exited reports whether a process is gone, but for its status.
+func exited(pid int) bool {
+	stat, err := procstat.Read(pid)
+	return procstat.Gone(err) || err == nil && stat.Exited()
 }
 
 // descriptors returns the descriptors of channels that a process has beyond those of living jobs:

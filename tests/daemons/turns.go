@@ -3,18 +3,12 @@ package daemons
 import (
 	"context"
 	"fmt"
-	"os"
+	"score/channels/procstat"
 	"score/scored/api/scorev1"
-	"strconv"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
 )
-
-// userHertz is the number of ticks per second in /proc/PID/stat (sysconf(3), _SC_CLK_TCK): the same
-// on every Linux.
-const userHertz = 100
 
 // part is a gang on one of its nodes.
 type part struct {
@@ -74,22 +68,8 @@ func (t *Turns) ran() map[part]time.Duration {
 
 // ProcessorTime returns how long the process had a processor until now; 0: it is gone.
 func (p Process) ProcessorTime() time.Duration {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(p.PID) + "/stat")
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	const user, system = 11, 12 // proc_pid_stat(5), from the state on
-	if len(fields) <= system {
-		return 0
-	}
-	ticks := 0
-	for _, field := range []string{fields[user], fields[system]} {
-		n, _ := strconv.Atoi(field) // the kernel writes numbers
-		ticks += n
-	}
-	return time.Duration(ticks) * time.Second / userHertz
+	stat, _ := procstat.Read(p.PID) // zero if it is gone
+	return stat.CPU
 }
 
 // AwaitTurns waits until every gang has had a processor on each of its nodes, the given number of

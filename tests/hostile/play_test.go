@@ -252,7 +252,7 @@ type answer struct {
 // playMethods calls every method of the users' services on another's job, and tells all answers.
 func playMethods() error {
 	answers := make(map[string]answer)
-	services := scorev1.File_score_v1_user_proto.Services()
+	services := scorev1.File_score_v1_user_proto().Services()
 	for i := range services.Len() {
 		methods := services.Get(i).Methods()
 		for k := range methods.Len() {

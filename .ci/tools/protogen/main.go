@@ -2,9 +2,10 @@
 // packaged ones of many distributions are too old for editions of the language, which the files
 // use.
 //
-//	protogen -I DIRECTORY -plugin NAME[:OPTION,...] FILE...
+//	protogen -I DIRECTORY [-lazy] -plugin NAME[:OPTION,...] FILE...
 //
-// Generated files are written below the current directory.
+// Generated files are written below the current directory. With -lazy, programs that link the
+// messages register them with the protobuf runtime when they first need it, not when they start.
 package main
 
 import (
@@ -31,8 +32,9 @@ func main() {
 	var imports, plugins list
 	flag.Var(&imports, "I", "directory in which imported files are looked for")
 	flag.Var(&plugins, "plugin", "plugin to run, with its options")
+	lazy := flag.Bool("lazy", false, "register messages at their first use")
 	flag.Parse()
-	if err := run(imports, plugins, flag.Args()); err != nil {
+	if err := run(imports, plugins, flag.Args(), *lazy); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
@@ -48,7 +50,7 @@ func (l *list) Set(text string) error {
 	return nil
 }
 
-func run(imports, plugins, names []string) error {
+func run(imports, plugins, names []string, lazy bool) error {
 	compiler := protocompile.Compiler{
 		Resolver:       protocompile.WithStandardImports(&protocompile.SourceResolver{ImportPaths: imports}),
 		SourceInfoMode: protocompile.SourceInfoStandard, // comments go into the generated code
@@ -59,7 +61,7 @@ func run(imports, plugins, names []string) error {
 	}
 	described := describe(files)
 	for _, plugin := range plugins {
-		if err := generate(plugin, names, described); err != nil {
+		if err := generate(plugin, names, described, lazy); err != nil {
 			return fmt.Errorf("%s: %w", plugin, err)
 		}
 	}
@@ -87,7 +89,7 @@ func describe(files linker.Files) (all []*descriptorpb.FileDescriptorProto) {
 }
 
 // generate runs one plugin and writes what it answers.
-func generate(plugin string, names []string, files []*descriptorpb.FileDescriptorProto) error {
+func generate(plugin string, names []string, files []*descriptorpb.FileDescriptorProto, lazy bool) error {
 	program, options, _ := strings.Cut(plugin, ":")
 	request, err := proto.Marshal(&pluginpb.CodeGeneratorRequest{FileToGenerate: names, Parameter: &options, ProtoFile: files})
 	if err != nil {
@@ -107,7 +109,13 @@ func generate(plugin string, names []string, files []*descriptorpb.FileDescripto
 		return errors.New(answer.GetError())
 	}
 	for _, file := range answer.GetFile() {
-		if err := write(file.GetName(), file.GetContent()); err != nil {
+		content := file.GetContent()
+		if lazy {
+			if content, err = makeLazy(file.GetName(), content); err != nil {
+				return err
+			}
+		}
+		if err := write(file.GetName(), content); err != nil {
 			return err
 		}
 	}

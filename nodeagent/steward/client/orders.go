@@ -92,6 +92,11 @@ func (c *Conn) AskRankStates(number uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_AskRankStates{AskRankStates: number}})
 }
 
+// Examine asks what could wake the job's processes; Examined answers, with the same number.
+func (c *Conn) Examine(question *stewardpb.Examine) error {
+	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Examine{Examine: question}})
+}
+
 // Taken reports that the job's output up to a number need not be kept.
 func (c *Conn) Taken(sequence uint64) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Taken{Taken: sequence}})

@@ -57,6 +57,7 @@ type ToSteward struct {
 	//	*ToSteward_Pace
 	//	*ToSteward_Reason
 	//	*ToSteward_Ending
+	//	*ToSteward_Examine
 	Message       isToSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -315,6 +316,15 @@ func (x *ToSteward) GetEnding() bool {
 	return false
 }
 
+func (x *ToSteward) GetExamine() *Examine {
+	if x != nil {
+		if x, ok := x.Message.(*ToSteward_Examine); ok {
+			return x.Examine
+		}
+	}
+	return nil
+}
+
 type isToSteward_Message interface {
 	isToSteward_Message()
 }
@@ -417,6 +427,10 @@ type ToSteward_Ending struct {
 	Ending bool `protobuf:"varint,82,opt,name=ending,oneof"`
 }
 
+type ToSteward_Examine struct {
+	Examine *Examine `protobuf:"bytes,84,opt,name=examine,oneof"`
+}
+
 func (*ToSteward_Open) isToSteward_Message() {}
 
 func (*ToSteward_Prepare) isToSteward_Message() {}
@@ -464,6 +478,8 @@ func (*ToSteward_Pace) isToSteward_Message() {}
 func (*ToSteward_Reason) isToSteward_Message() {}
 
 func (*ToSteward_Ending) isToSteward_Message() {}
+
+func (*ToSteward_Examine) isToSteward_Message() {}
 
 // Open is the first message of a connection.
 type Open struct {
@@ -698,6 +714,7 @@ type FromSteward struct {
 	//	*FromSteward_Fences
 	//	*FromSteward_RankFailure
 	//	*FromSteward_InputTaken
+	//	*FromSteward_Examined
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -920,6 +937,15 @@ func (x *FromSteward) GetInputTaken() uint64 {
 	return 0
 }
 
+func (x *FromSteward) GetExamined() *Examined {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_Examined); ok {
+			return x.Examined
+		}
+	}
+	return nil
+}
+
 type isFromSteward_Message interface {
 	isFromSteward_Message()
 }
@@ -1004,6 +1030,10 @@ type FromSteward_InputTaken struct {
 	InputTaken uint64 `protobuf:"varint,72,opt,name=input_taken,json=inputTaken,oneof"` // stdio connections only: as in StdioDown
 }
 
+type FromSteward_Examined struct {
+	Examined *Examined `protobuf:"bytes,73,opt,name=examined,oneof"` // answers Examine
+}
+
 func (*FromSteward_Status) isFromSteward_Message() {}
 
 func (*FromSteward_Prepared) isFromSteward_Message() {}
@@ -1043,6 +1073,8 @@ func (*FromSteward_Fences) isFromSteward_Message() {}
 func (*FromSteward_RankFailure) isFromSteward_Message() {}
 
 func (*FromSteward_InputTaken) isFromSteward_Message() {}
+
+func (*FromSteward_Examined) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
@@ -1316,6 +1348,121 @@ func (x *PartLost) GetReason() string {
 	return ""
 }
 
+// Examine asks what could wake the job's processes here. It is not answered while an earlier one is.
+type Examine struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Request uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
+	// inodes of the job's channels
+	Images        []uint64 `protobuf:"varint,2,rep,packed,name=images" json:"images,omitempty"`
+	Sockets       []uint64 `protobuf:"varint,3,rep,packed,name=sockets" json:"sockets,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Examine) Reset() {
+	*x = Examine{}
+	mi := &file_steward_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Examine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Examine) ProtoMessage() {}
+
+func (x *Examine) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Examine.ProtoReflect.Descriptor instead.
+func (*Examine) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Examine) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Examine) GetImages() []uint64 {
+	if x != nil {
+		return x.Images
+	}
+	return nil
+}
+
+func (x *Examine) GetSockets() []uint64 {
+	if x != nil {
+		return x.Sockets
+	}
+	return nil
+}
+
+// Examined says what could wake them.
+type Examined struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
+	WakeSource    string                 `protobuf:"bytes,2,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"` // empty: nothing
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Examined) Reset() {
+	*x = Examined{}
+	mi := &file_steward_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Examined) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Examined) ProtoMessage() {}
+
+func (x *Examined) ProtoReflect() protoreflect.Message {
+	mi := &file_steward_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Examined.ProtoReflect.Descriptor instead.
+func (*Examined) Descriptor() ([]byte, []int) {
+	return file_steward_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Examined) GetRequest() uint64 {
+	if x != nil {
+		return x.Request
+	}
+	return 0
+}
+
+func (x *Examined) GetWakeSource() string {
+	if x != nil {
+		return x.WakeSource
+	}
+	return ""
+}
+
 // Context names a context whose descriptors are kept: its image and, where it has one, its socket.
 type Context struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1328,7 +1475,7 @@ type Context struct {
 
 func (x *Context) Reset() {
 	*x = Context{}
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1487,7 @@ func (x *Context) String() string {
 func (*Context) ProtoMessage() {}
 
 func (x *Context) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[7]
+	mi := &file_steward_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1500,7 @@ func (x *Context) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Context.ProtoReflect.Descriptor instead.
 func (*Context) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{7}
+	return file_steward_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Context) GetChannel() uint32 {
@@ -1388,7 +1535,7 @@ type Spares struct {
 
 func (x *Spares) Reset() {
 	*x = Spares{}
-	mi := &file_steward_proto_msgTypes[8]
+	mi := &file_steward_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1547,7 @@ func (x *Spares) String() string {
 func (*Spares) ProtoMessage() {}
 
 func (x *Spares) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[8]
+	mi := &file_steward_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1560,7 @@ func (x *Spares) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spares.ProtoReflect.Descriptor instead.
 func (*Spares) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{8}
+	return file_steward_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Spares) GetContexts() []*Context {
@@ -1446,7 +1593,7 @@ type Collective struct {
 
 func (x *Collective) Reset() {
 	*x = Collective{}
-	mi := &file_steward_proto_msgTypes[9]
+	mi := &file_steward_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1605,7 @@ func (x *Collective) String() string {
 func (*Collective) ProtoMessage() {}
 
 func (x *Collective) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[9]
+	mi := &file_steward_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1618,7 @@ func (x *Collective) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Collective.ProtoReflect.Descriptor instead.
 func (*Collective) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{9}
+	return file_steward_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Collective) GetKind() uint32 {
@@ -1526,7 +1673,7 @@ type Relay struct {
 
 func (x *Relay) Reset() {
 	*x = Relay{}
-	mi := &file_steward_proto_msgTypes[10]
+	mi := &file_steward_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1685,7 @@ func (x *Relay) String() string {
 func (*Relay) ProtoMessage() {}
 
 func (x *Relay) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[10]
+	mi := &file_steward_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1698,7 @@ func (x *Relay) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Relay.ProtoReflect.Descriptor instead.
 func (*Relay) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{10}
+	return file_steward_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Relay) GetJobId() uint64 {
@@ -1610,7 +1757,7 @@ type CollectiveResult struct {
 
 func (x *CollectiveResult) Reset() {
 	*x = CollectiveResult{}
-	mi := &file_steward_proto_msgTypes[11]
+	mi := &file_steward_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1622,7 +1769,7 @@ func (x *CollectiveResult) String() string {
 func (*CollectiveResult) ProtoMessage() {}
 
 func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
-	mi := &file_steward_proto_msgTypes[11]
+	mi := &file_steward_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1635,7 +1782,7 @@ func (x *CollectiveResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectiveResult.ProtoReflect.Descriptor instead.
 func (*CollectiveResult) Descriptor() ([]byte, []int) {
-	return file_steward_proto_rawDescGZIP(), []int{11}
+	return file_steward_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CollectiveResult) GetKind() uint32 {
@@ -1670,7 +1817,7 @@ var File_steward_proto protoreflect.FileDescriptor
 
 const file_steward_proto_rawDesc = "" +
 	"\n" +
-	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\xe2\a\n" +
+	"\rsteward.proto\x12\rscore.steward\x1a\x13score/v1/user.proto\x1a\x14score/v1/agent.proto\x1a\x12score/v1/job.proto\"\x96\b\n" +
 	"\tToSteward\x12)\n" +
 	"\x04open\x18\x01 \x01(\v2\x13.score.steward.OpenH\x00R\x04open\x125\n" +
 	"\aprepare\x18\x02 \x01(\v2\x19.score.steward.PrepareJobH\x00R\aprepare\x12\x18\n" +
@@ -1699,7 +1846,8 @@ const file_steward_proto_rawDesc = "" +
 	"childEnded\x12\x14\n" +
 	"\x04pace\x18Q \x01(\x04H\x00R\x04pace\x12\x1f\n" +
 	"\x06reason\x18S \x01(\tB\x05\xaa\x01\x02 \x03H\x00R\x06reason\x12\x18\n" +
-	"\x06ending\x18R \x01(\bH\x00R\x06endingB\t\n" +
+	"\x06ending\x18R \x01(\bH\x00R\x06ending\x122\n" +
+	"\aexamine\x18T \x01(\v2\x16.score.steward.ExamineH\x00R\aexamineB\t\n" +
 	"\amessage\"\x81\x01\n" +
 	"\x04Open\x12\x14\n" +
 	"\x05stdio\x18\x01 \x01(\bR\x05stdio\x12\x18\n" +
@@ -1721,7 +1869,7 @@ const file_steward_proto_rawDesc = "" +
 	"sharesCpus\x12!\n" +
 	"\bprograms\x182 \x01(\tB\x05\xaa\x01\x02 \x03R\bprograms\x12\x1d\n" +
 	"\n" +
-	"direct_key\x18F \x01(\fR\tdirectKey\"\xe5\a\n" +
+	"direct_key\x18F \x01(\fR\tdirectKey\"\x9c\b\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1748,7 +1896,8 @@ const file_steward_proto_rawDesc = "" +
 	"\x06fences\x18G \x01(\v2\x10.score.v1.FencesH\x00R\x06fences\x12?\n" +
 	"\frank_failure\x18A \x01(\v2\x1a.score.steward.RankFailureH\x00R\vrankFailure\x12!\n" +
 	"\vinput_taken\x18H \x01(\x04H\x00R\n" +
-	"inputTakenB\t\n" +
+	"inputTaken\x125\n" +
+	"\bexamined\x18I \x01(\v2\x17.score.steward.ExaminedH\x00R\bexaminedB\t\n" +
 	"\amessage\"\xa9\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
@@ -1775,7 +1924,15 @@ const file_steward_proto_rawDesc = "" +
 	"\bPartLost\x12\x1d\n" +
 	"\n" +
 	"node_index\x18\x01 \x01(\rR\tnodeIndex\x12\x1d\n" +
-	"\x06reason\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x06reason\"O\n" +
+	"\x06reason\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x06reason\"U\n" +
+	"\aExamine\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12\x16\n" +
+	"\x06images\x18\x02 \x03(\x04R\x06images\x12\x18\n" +
+	"\asockets\x18\x03 \x03(\x04R\asockets\"L\n" +
+	"\bExamined\x12\x18\n" +
+	"\arequest\x18\x01 \x01(\x04R\arequest\x12&\n" +
+	"\vwake_source\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
+	"wakeSource\"O\n" +
 	"\aContext\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\rR\achannel\x12\x12\n" +
 	"\x04rank\x18\x02 \x01(\rR\x04rank\x12\x16\n" +
@@ -1817,7 +1974,7 @@ func file_steward_proto_rawDescGZIP() []byte {
 	return file_steward_proto_rawDescData
 }
 
-var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_steward_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_steward_proto_goTypes = []any{
 	(*ToSteward)(nil),               // 0: score.steward.ToSteward
 	(*Open)(nil),                    // 1: score.steward.Open
@@ -1826,73 +1983,77 @@ var file_steward_proto_goTypes = []any{
 	(*Status)(nil),                  // 4: score.steward.Status
 	(*RankFailure)(nil),             // 5: score.steward.RankFailure
 	(*PartLost)(nil),                // 6: score.steward.PartLost
-	(*Context)(nil),                 // 7: score.steward.Context
-	(*Spares)(nil),                  // 8: score.steward.Spares
-	(*Collective)(nil),              // 9: score.steward.Collective
-	(*Relay)(nil),                   // 10: score.steward.Relay
-	(*CollectiveResult)(nil),        // 11: score.steward.CollectiveResult
-	(*scorev1.NameReply)(nil),       // 12: score.v1.NameReply
-	(*scorev1.SpawnReply)(nil),      // 13: score.v1.SpawnReply
-	(*scorev1.Stdin)(nil),           // 14: score.v1.Stdin
-	(*scorev1.PlacesReply)(nil),     // 15: score.v1.PlacesReply
-	(*scorev1.ChildEnded)(nil),      // 16: score.v1.ChildEnded
-	(*scorev1.Prepare)(nil),         // 17: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 18: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 19: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 20: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 21: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 22: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 23: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 24: score.v1.SpawnRequest
-	(*scorev1.Output)(nil),          // 25: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 26: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 27: score.v1.RankStatesReply
-	(*scorev1.PlacesRequest)(nil),   // 28: score.v1.PlacesRequest
-	(*scorev1.Fences)(nil),          // 29: score.v1.Fences
-	(*scorev1.MessageHeader)(nil),   // 30: score.v1.MessageHeader
+	(*Examine)(nil),                 // 7: score.steward.Examine
+	(*Examined)(nil),                // 8: score.steward.Examined
+	(*Context)(nil),                 // 9: score.steward.Context
+	(*Spares)(nil),                  // 10: score.steward.Spares
+	(*Collective)(nil),              // 11: score.steward.Collective
+	(*Relay)(nil),                   // 12: score.steward.Relay
+	(*CollectiveResult)(nil),        // 13: score.steward.CollectiveResult
+	(*scorev1.NameReply)(nil),       // 14: score.v1.NameReply
+	(*scorev1.SpawnReply)(nil),      // 15: score.v1.SpawnReply
+	(*scorev1.Stdin)(nil),           // 16: score.v1.Stdin
+	(*scorev1.PlacesReply)(nil),     // 17: score.v1.PlacesReply
+	(*scorev1.ChildEnded)(nil),      // 18: score.v1.ChildEnded
+	(*scorev1.Prepare)(nil),         // 19: score.v1.Prepare
+	(*scorev1.Prepared)(nil),        // 20: score.v1.Prepared
+	(*scorev1.Launched)(nil),        // 21: score.v1.Launched
+	(*scorev1.RankExited)(nil),      // 22: score.v1.RankExited
+	(*scorev1.NodeDone)(nil),        // 23: score.v1.NodeDone
+	(*scorev1.Abort)(nil),           // 24: score.v1.Abort
+	(*scorev1.NameRequest)(nil),     // 25: score.v1.NameRequest
+	(*scorev1.SpawnRequest)(nil),    // 26: score.v1.SpawnRequest
+	(*scorev1.Output)(nil),          // 27: score.v1.Output
+	(*scorev1.JobNote)(nil),         // 28: score.v1.JobNote
+	(*scorev1.RankStatesReply)(nil), // 29: score.v1.RankStatesReply
+	(*scorev1.PlacesRequest)(nil),   // 30: score.v1.PlacesRequest
+	(*scorev1.Fences)(nil),          // 31: score.v1.Fences
+	(*scorev1.MessageHeader)(nil),   // 32: score.v1.MessageHeader
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open
 	2,  // 1: score.steward.ToSteward.prepare:type_name -> score.steward.PrepareJob
-	11, // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
-	12, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
-	13, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
-	14, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
-	7,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
-	10, // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
+	13, // 2: score.steward.ToSteward.collective:type_name -> score.steward.CollectiveResult
+	14, // 3: score.steward.ToSteward.name:type_name -> score.v1.NameReply
+	15, // 4: score.steward.ToSteward.spawn:type_name -> score.v1.SpawnReply
+	16, // 5: score.steward.ToSteward.stdin:type_name -> score.v1.Stdin
+	9,  // 6: score.steward.ToSteward.keep:type_name -> score.steward.Context
+	12, // 7: score.steward.ToSteward.relay:type_name -> score.steward.Relay
 	6,  // 8: score.steward.ToSteward.part_lost:type_name -> score.steward.PartLost
-	10, // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
-	15, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
+	12, // 9: score.steward.ToSteward.relay_failed:type_name -> score.steward.Relay
+	17, // 10: score.steward.ToSteward.places:type_name -> score.v1.PlacesReply
 	5,  // 11: score.steward.ToSteward.rank_failure:type_name -> score.steward.RankFailure
-	16, // 12: score.steward.ToSteward.child_ended:type_name -> score.v1.ChildEnded
-	17, // 13: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
-	4,  // 14: score.steward.FromSteward.status:type_name -> score.steward.Status
-	18, // 15: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
-	19, // 16: score.steward.FromSteward.launched:type_name -> score.v1.Launched
-	20, // 17: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
-	21, // 18: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
-	22, // 19: score.steward.FromSteward.abort:type_name -> score.v1.Abort
-	23, // 20: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
-	24, // 21: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
-	9,  // 22: score.steward.FromSteward.collective:type_name -> score.steward.Collective
-	25, // 23: score.steward.FromSteward.output:type_name -> score.v1.Output
-	26, // 24: score.steward.FromSteward.note:type_name -> score.v1.JobNote
-	27, // 25: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
-	8,  // 26: score.steward.FromSteward.spares:type_name -> score.steward.Spares
-	10, // 27: score.steward.FromSteward.relay:type_name -> score.steward.Relay
-	28, // 28: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
-	6,  // 29: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
-	29, // 30: score.steward.FromSteward.fences:type_name -> score.v1.Fences
-	5,  // 31: score.steward.FromSteward.rank_failure:type_name -> score.steward.RankFailure
-	20, // 32: score.steward.Status.exits:type_name -> score.v1.RankExited
-	2,  // 33: score.steward.Status.order:type_name -> score.steward.PrepareJob
-	7,  // 34: score.steward.Spares.contexts:type_name -> score.steward.Context
-	30, // 35: score.steward.Relay.header:type_name -> score.v1.MessageHeader
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	18, // 12: score.steward.ToSteward.child_ended:type_name -> score.v1.ChildEnded
+	7,  // 13: score.steward.ToSteward.examine:type_name -> score.steward.Examine
+	19, // 14: score.steward.PrepareJob.job:type_name -> score.v1.Prepare
+	4,  // 15: score.steward.FromSteward.status:type_name -> score.steward.Status
+	20, // 16: score.steward.FromSteward.prepared:type_name -> score.v1.Prepared
+	21, // 17: score.steward.FromSteward.launched:type_name -> score.v1.Launched
+	22, // 18: score.steward.FromSteward.rank_exited:type_name -> score.v1.RankExited
+	23, // 19: score.steward.FromSteward.node_done:type_name -> score.v1.NodeDone
+	24, // 20: score.steward.FromSteward.abort:type_name -> score.v1.Abort
+	25, // 21: score.steward.FromSteward.name:type_name -> score.v1.NameRequest
+	26, // 22: score.steward.FromSteward.spawn:type_name -> score.v1.SpawnRequest
+	11, // 23: score.steward.FromSteward.collective:type_name -> score.steward.Collective
+	27, // 24: score.steward.FromSteward.output:type_name -> score.v1.Output
+	28, // 25: score.steward.FromSteward.note:type_name -> score.v1.JobNote
+	29, // 26: score.steward.FromSteward.rank_states:type_name -> score.v1.RankStatesReply
+	10, // 27: score.steward.FromSteward.spares:type_name -> score.steward.Spares
+	12, // 28: score.steward.FromSteward.relay:type_name -> score.steward.Relay
+	30, // 29: score.steward.FromSteward.places:type_name -> score.v1.PlacesRequest
+	6,  // 30: score.steward.FromSteward.part_lost:type_name -> score.steward.PartLost
+	31, // 31: score.steward.FromSteward.fences:type_name -> score.v1.Fences
+	5,  // 32: score.steward.FromSteward.rank_failure:type_name -> score.steward.RankFailure
+	8,  // 33: score.steward.FromSteward.examined:type_name -> score.steward.Examined
+	22, // 34: score.steward.Status.exits:type_name -> score.v1.RankExited
+	2,  // 35: score.steward.Status.order:type_name -> score.steward.PrepareJob
+	9,  // 36: score.steward.Spares.contexts:type_name -> score.steward.Context
+	32, // 37: score.steward.Relay.header:type_name -> score.v1.MessageHeader
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_steward_proto_init() }
@@ -1925,6 +2086,7 @@ func file_steward_proto_init() {
 		(*ToSteward_Pace)(nil),
 		(*ToSteward_Reason)(nil),
 		(*ToSteward_Ending)(nil),
+		(*ToSteward_Examine)(nil),
 	}
 	file_steward_proto_msgTypes[3].OneofWrappers = []any{
 		(*FromSteward_Status)(nil),
@@ -1947,6 +2109,7 @@ func file_steward_proto_init() {
 		(*FromSteward_Fences)(nil),
 		(*FromSteward_RankFailure)(nil),
 		(*FromSteward_InputTaken)(nil),
+		(*FromSteward_Examined)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1954,7 +2117,7 @@ func file_steward_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_steward_proto_rawDesc), len(file_steward_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -78,10 +78,12 @@ func (x JobState) String() string {
 }
 
 func (JobState) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[0].Descriptor()
 }
 
 func (JobState) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[0]
 }
 
@@ -131,10 +133,12 @@ func (x StdinMode) String() string {
 }
 
 func (StdinMode) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[1].Descriptor()
 }
 
 func (StdinMode) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[1]
 }
 
@@ -184,10 +188,12 @@ func (x MpiMode) String() string {
 }
 
 func (MpiMode) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[2].Descriptor()
 }
 
 func (MpiMode) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[2]
 }
 
@@ -237,10 +243,12 @@ func (x ExchangeMode) String() string {
 }
 
 func (ExchangeMode) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[3].Descriptor()
 }
 
 func (ExchangeMode) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[3]
 }
 
@@ -287,10 +295,12 @@ func (x Distribution) String() string {
 }
 
 func (Distribution) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[4].Descriptor()
 }
 
 func (Distribution) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[4]
 }
 
@@ -340,10 +350,12 @@ func (x StagedKind) String() string {
 }
 
 func (StagedKind) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[5].Descriptor()
 }
 
 func (StagedKind) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[5]
 }
 
@@ -415,10 +427,12 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
+	register()
 	return file_score_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
+	register()
 	return &file_score_v1_job_proto_enumTypes[6]
 }
 
@@ -443,6 +457,7 @@ type ResourceLimit struct {
 
 func (x *ResourceLimit) Reset() {
 	*x = ResourceLimit{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -455,6 +470,7 @@ func (x *ResourceLimit) String() string {
 func (*ResourceLimit) ProtoMessage() {}
 
 func (x *ResourceLimit) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -508,6 +524,7 @@ type Command struct {
 
 func (x *Command) Reset() {
 	*x = Command{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -520,6 +537,7 @@ func (x *Command) String() string {
 func (*Command) ProtoMessage() {}
 
 func (x *Command) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -625,6 +643,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -637,6 +656,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -944,6 +964,7 @@ type Terminal struct {
 
 func (x *Terminal) Reset() {
 	*x = Terminal{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -956,6 +977,7 @@ func (x *Terminal) String() string {
 func (*Terminal) ProtoMessage() {}
 
 func (x *Terminal) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -999,6 +1021,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1011,6 +1034,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1071,6 +1095,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1083,6 +1108,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1147,6 +1173,7 @@ type NodePlace struct {
 
 func (x *NodePlace) Reset() {
 	*x = NodePlace{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1159,6 +1186,7 @@ func (x *NodePlace) String() string {
 func (*NodePlace) ProtoMessage() {}
 
 func (x *NodePlace) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1217,6 +1245,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1229,6 +1258,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1297,6 +1327,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1309,6 +1340,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1393,6 +1425,7 @@ type Fences struct {
 
 func (x *Fences) Reset() {
 	*x = Fences{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1405,6 +1438,7 @@ func (x *Fences) String() string {
 func (*Fences) ProtoMessage() {}
 
 func (x *Fences) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1462,6 +1496,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1474,6 +1509,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1589,6 +1625,7 @@ type Transports struct {
 
 func (x *Transports) Reset() {
 	*x = Transports{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1601,6 +1638,7 @@ func (x *Transports) String() string {
 func (*Transports) ProtoMessage() {}
 
 func (x *Transports) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1730,6 +1768,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1742,6 +1781,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1897,6 +1937,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1909,6 +1950,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1964,6 +2006,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -1976,6 +2019,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2067,6 +2111,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -2079,6 +2124,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2160,6 +2206,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
@@ -2172,6 +2219,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
+	register()
 	mi := &file_score_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -2237,7 +2285,13 @@ func (x *RankWait) GetReceived() uint64 {
 	return 0
 }
 
-var File_score_v1_job_proto protoreflect.FileDescriptor
+var describedFile_score_v1_job_proto protoreflect.FileDescriptor
+
+// File_score_v1_job_proto returns the description of the file.
+func File_score_v1_job_proto() protoreflect.FileDescriptor {
+	register()
+	return describedFile_score_v1_job_proto
+}
 
 const file_score_v1_job_proto_rawDesc = "" +
 	"\n" +
@@ -2491,7 +2545,7 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_score_v1_job_proto_msgTypes [17]protoimpl.MessageInfo
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
@@ -2549,9 +2603,8 @@ var file_score_v1_job_proto_depIdxs = []int32{
 	0,  // [0:23] is the sub-list for field type_name
 }
 
-func init() { file_score_v1_job_proto_init() }
 func file_score_v1_job_proto_init() {
-	if File_score_v1_job_proto != nil {
+	if describedFile_score_v1_job_proto != nil {
 		return
 	}
 	type x struct{}
@@ -2567,9 +2620,9 @@ func file_score_v1_job_proto_init() {
 		GoTypes:           file_score_v1_job_proto_goTypes,
 		DependencyIndexes: file_score_v1_job_proto_depIdxs,
 		EnumInfos:         file_score_v1_job_proto_enumTypes,
-		MessageInfos:      file_score_v1_job_proto_msgTypes,
+		MessageInfos:      file_score_v1_job_proto_msgTypes[:],
 	}.Build()
-	File_score_v1_job_proto = out.File
+	describedFile_score_v1_job_proto = out.File
 	file_score_v1_job_proto_goTypes = nil
 	file_score_v1_job_proto_depIdxs = nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // forUsers is the file of the services for users, whose table is in scored/rpc.
-var forUsers = scorev1.File_score_v1_user_proto.Path()
+var forUsers = scorev1.File_score_v1_user_proto().Path()
 
 // methods are those of all services between daemons.
 func methods(t *testing.T) (procedures []string) {

@@ -12,7 +12,7 @@ import (
 // usersMethods are those of all services for users.
 func usersMethods(t *testing.T) (procedures []string) {
 	t.Helper()
-	services := scorev1.File_score_v1_user_proto.Services()
+	services := scorev1.File_score_v1_user_proto().Services()
 	for i := range services.Len() {
 		service := services.Get(i)
 		for k := range service.Methods().Len() {

@@ -104,7 +104,7 @@ type AgentServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) AgentServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	agentServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("AgentService").Methods()
+	agentServiceMethods := scorev1.File_score_v1_agent_proto().Services().ByName("AgentService").Methods()
 	return &agentServiceClient{
 		connect: connect.NewClient[scorev1.AgentMessage, scorev1.ServerMessage](
 			httpClient,
@@ -167,7 +167,7 @@ type AgentServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	agentServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("AgentService").Methods()
+	agentServiceMethods := scorev1.File_score_v1_agent_proto().Services().ByName("AgentService").Methods()
 	agentServiceConnectHandler := connect.NewBidiStreamHandler(
 		AgentServiceConnectProcedure,
 		svc.Connect,
@@ -236,7 +236,7 @@ type ServerServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ServerServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	serverServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
+	serverServiceMethods := scorev1.File_score_v1_agent_proto().Services().ByName("ServerService").Methods()
 	return &serverServiceClient{
 		enrol: connect.NewClient[scorev1.EnrolRequest, scorev1.EnrolResponse](
 			httpClient,
@@ -311,7 +311,7 @@ type ServerServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	serverServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
+	serverServiceMethods := scorev1.File_score_v1_agent_proto().Services().ByName("ServerService").Methods()
 	serverServiceEnrolHandler := connect.NewUnaryHandler(
 		ServerServiceEnrolProcedure,
 		svc.Enrol,
@@ -409,7 +409,7 @@ type PeerServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) PeerServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	peerServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("PeerService").Methods()
+	peerServiceMethods := scorev1.File_score_v1_agent_proto().Services().ByName("PeerService").Methods()
 	return &peerServiceClient{
 		stdio: connect.NewClient[scorev1.StdioUp, scorev1.StdioDown](
 			httpClient,
@@ -585,7 +585,7 @@ type PeerServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	peerServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("PeerService").Methods()
+	peerServiceMethods := scorev1.File_score_v1_agent_proto().Services().ByName("PeerService").Methods()
 	peerServiceStdioHandler := connect.NewBidiStreamHandler(
 		PeerServiceStdioProcedure,
 		svc.Stdio,

@@ -181,7 +181,7 @@ type JobServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) JobServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	jobServiceMethods := scorev1.File_score_v1_user_proto.Services().ByName("JobService").Methods()
+	jobServiceMethods := scorev1.File_score_v1_user_proto().Services().ByName("JobService").Methods()
 	return &jobServiceClient{
 		submit: connect.NewClient[scorev1.SubmitRequest, scorev1.SubmitResponse](
 			httpClient,
@@ -413,7 +413,7 @@ type JobServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	jobServiceMethods := scorev1.File_score_v1_user_proto.Services().ByName("JobService").Methods()
+	jobServiceMethods := scorev1.File_score_v1_user_proto().Services().ByName("JobService").Methods()
 	jobServiceSubmitHandler := connect.NewUnaryHandler(
 		JobServiceSubmitProcedure,
 		svc.Submit,
@@ -659,7 +659,7 @@ type ClusterServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewClusterServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ClusterServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	clusterServiceMethods := scorev1.File_score_v1_user_proto.Services().ByName("ClusterService").Methods()
+	clusterServiceMethods := scorev1.File_score_v1_user_proto().Services().ByName("ClusterService").Methods()
 	return &clusterServiceClient{
 		listNodes: connect.NewClient[scorev1.ListNodesRequest, scorev1.ListNodesResponse](
 			httpClient,
@@ -971,7 +971,7 @@ type ClusterServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewClusterServiceHandler(svc ClusterServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	clusterServiceMethods := scorev1.File_score_v1_user_proto.Services().ByName("ClusterService").Methods()
+	clusterServiceMethods := scorev1.File_score_v1_user_proto().Services().ByName("ClusterService").Methods()
 	clusterServiceListNodesHandler := connect.NewUnaryHandler(
 		ClusterServiceListNodesProcedure,
 		svc.ListNodes,

@@ -113,7 +113,7 @@ func newLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOptio
 		Bounds: bounds, next: next, streams: make(map[string]bool), reads: make(map[string]bool),
 		refuse: connect.NewErrorWriter(options...), timeout: bodyTimeout, taking: answerTimeout, loads: make(map[any]*load),
 	}
-	services := scorev1.File_score_v1_user_proto.Services()
+	services := scorev1.File_score_v1_user_proto().Services()
 	for i := range services.Len() {
 		methods := services.Get(i).Methods()
 		for k := range methods.Len() {
