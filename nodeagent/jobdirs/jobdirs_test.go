@@ -391,3 +391,27 @@ func TestOpenToAll(t *testing.T) {
 		}
 	}
 }
+
+// In the host's /dev/shm nothing is looked for at the end of a job that had one of its own.
+func TestNothingOfAPrivateShmIsLookedFor(t *testing.T) {
+	d, _ := newDirs(t)
+	open(t, d)
+	for private, left := range map[bool]bool{true: true, false: false} {
+		segment := fmt.Sprintf("/dev/shm/mpich_shar_tmpj%05d", os.Getpid()%100000)
+		if err := touch(segment); err != nil {
+			t.Skip("no /dev/shm here: ", err)
+		}
+		if err := os.Chown(segment, userID(), userID()); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.Remove(segment) })
+		owned := d.Own(&scorev1.Prepare{JobId: 4, Spec: &scorev1.JobSpec{}, User: user()})
+		if private {
+			owned.HasPrivateShm()
+		}
+		owned.Remove()
+		if _, err := os.Stat(segment); (err == nil) != left {
+			t.Errorf("private: %v: %v", private, err)
+		}
+	}
+}

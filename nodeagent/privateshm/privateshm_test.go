@@ -129,9 +129,9 @@ func TestLikeTheHost(t *testing.T) {
 
 // Nothing is mounted in the namespace of the host.
 func TestEnterProtectsTheHost(t *testing.T) {
-	before, err := os.ReadFile(mountTable)
-	if err != nil {
-		t.Fatal(err)
+	var before unix.Statfs_t
+	if err := unix.Statfs(place, &before); err != nil {
+		t.Skip("no /dev/shm here: ", err)
 	}
 	if _, err := Enter(); !errors.Is(err, errNamespace) {
 		t.Errorf("Enter: %v", err)
@@ -139,8 +139,9 @@ func TestEnterProtectsTheHost(t *testing.T) {
 	if err := Check(); err != nil && !errors.Is(err, unix.EPERM) {
 		t.Errorf("Check: %v", err)
 	}
-	if after, err := os.ReadFile(mountTable); err != nil || string(after) != string(before) {
-		t.Errorf("the mounts have changed: %v", err)
+	var after unix.Statfs_t
+	if err := unix.Statfs(place, &after); err != nil || after.Fsid != before.Fsid {
+		t.Errorf("the host has another /dev/shm: %v", err)
 	}
 }
 

@@ -42,7 +42,7 @@ var pools atomic.Int32
 
 // testPool is a pool with control groups, or skips where there are none. Its
 // Run is not called: what a test does not start, is not there.
-func testPool(t *testing.T, warm int) *Pool {
+func testPool(t *testing.T, warm int, change ...func(*Options)) *Pool {
 	t.Helper()
 	if r := cgroup.Probe(); !r.Usable {
 		t.Skip("control groups cannot be used: ", r.Reason)
@@ -58,6 +58,9 @@ func testPool(t *testing.T, warm int) *Pool {
 	t.Cleanup(func() { os.RemoveAll(o.RunDir) })
 	if o.Root, err = cgroup.OpenRoot(o.Cluster, o.Node); err != nil {
 		t.Fatal(err)
+	}
+	for _, f := range change {
+		f(&o)
 	}
 	p, _, err := Open(o)
 	if err != nil {

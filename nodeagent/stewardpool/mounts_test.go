@@ -1,0 +1,72 @@
+package stewardpool
+
+import (
+	"os"
+	"path/filepath"
+	"score/nodeagent/privateshm"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// privatePool is a testPool whose jobs have a /dev/shm of their own.
+func privatePool(t *testing.T, warm int) *Pool {
+	t.Helper()
+	if err := privateshm.Check(); err != nil {
+		t.Skip("jobs cannot have a /dev/shm of their own here: ", err)
+	}
+	return testPool(t, warm, func(o *Options) { o.PrivateShm = true })
+}
+
+// A steward that is used again has an empty /dev/shm, and nothing is in the host's.
+func TestTheNextJobFindsAnEmptyShm(t *testing.T) {
+	p := privatePool(t, 1)
+	dir := t.TempDir()
+	name := "score-test-" + filepath.Base(p.options.RunDir)
+	pid := 0
+	for _, file := range []string{"first", "second"} {
+		s := serve(t, p, ann, false, "ls -A /dev/shm | grep -c "+name+" >"+filepath.Join(dir, file)+"; echo text >/dev/shm/"+name)
+		if !s.PrivateShm() {
+			t.Fatal("it has the host's")
+		}
+		if seen, err := os.ReadFile(filepath.Join(dir, file)); err != nil || strings.TrimSpace(string(seen)) != "0" {
+			t.Errorf("%s job: it finds %q, %v", file, seen, err)
+		}
+		if _, err := os.Stat(filepath.Join("/dev/shm", name)); err == nil {
+			t.Error("the file is in the host's")
+		}
+		if pid != 0 && s.Pid() != pid {
+			t.Error("another steward serves the second job")
+		}
+		pid = s.Pid()
+		p.Retire(t.Context(), s, notReading)
+	}
+}
+
+// A job sees what the host has mounted after its steward was started, whether the mount reaches the
+// steward or another one is taken.
+func TestJobsSeeLaterMounts(t *testing.T) {
+	p := privatePool(t, 1)
+	p.maintain(t.Context())
+	if p.Warm() != 1 {
+		t.Fatal("no steward is warm")
+	}
+	used := serve(t, p, bob, false, "true")
+	out, late := t.TempDir(), t.TempDir()
+	if err := unix.Mount("none", late, "tmpfs", 0, "size=1M"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(late, unix.MNT_DETACH) })
+	if err := os.WriteFile(filepath.Join(late, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.Retire(t.Context(), used, notReading)
+	for _, user := range []uint32{ann, bob} {
+		s := serve(t, p, user, false, "ls "+late+" >"+filepath.Join(out, "seen"))
+		if seen, err := os.ReadFile(filepath.Join(out, "seen")); err != nil || string(seen) != "file\n" {
+			t.Errorf("user %d: it sees %q, %v", user, seen, err)
+		}
+		p.Retire(t.Context(), s, notReading)
+	}
+}
