@@ -1,12 +1,16 @@
 package jobcodec
 
 import (
+	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"score/scored/api/scorev1"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"pgregory.net/rapid"
 )
 
@@ -268,5 +272,43 @@ func BenchmarkSubmission(b *testing.B) {
 		if _, err := (Codec{}).Marshal(m); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// freshVariable is set in a process that runs one test alone: what is registered stays.
+const freshVariable = "JOBCODEC_TEST_FRESH"
+
+// A job's calls do not make the protobuf runtime register messages, which takes longer than they do.
+func TestNothingIsRegistered(t *testing.T) {
+	if os.Getenv(freshVariable) == "" {
+		fresh := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		fresh.Env = append(os.Environ(), freshVariable+"=1")
+		if text, err := fresh.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
+		}
+		return
+	}
+	open := &scorev1.AttachRequest_Open{JobId: 1, Owner: true}
+	for _, m := range []any{
+		&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{Argv: []string{"true"}, Limits: []*scorev1.ResourceLimit{{Resource: 1}}}},
+		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}},
+		&scorev1.ConfirmOutputRequest{JobId: 1},
+	} {
+		if _, err := (Codec{}).Marshal(m); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, kind := range received {
+		if err := (Codec{}).Unmarshal(nil, kind); err != nil {
+			t.Error(err)
+		}
+	}
+	ended := &scorev1.AttachEvent{}
+	// Field 5, the verdict, with exit code 3 in its field 2.
+	if err := (Codec{}).Unmarshal([]byte{5<<3 | 2, 2, 2 << 3, 3}, ended); err != nil || ended.GetEnded() == nil {
+		t.Errorf("%v, %v", ended.GetEnded() != nil, err)
+	}
+	if _, err := protoregistry.GlobalTypes.FindMessageByName("score.v1.JobSpec"); !errors.Is(err, protoregistry.NotFound) {
+		t.Errorf("the messages are registered: %v", err)
 	}
 }
