@@ -81,7 +81,10 @@ func (d *Disk) Explain(what string, err error) error {
 		return fmt.Errorf("%w: %s: there is no space left in %q; free some and restart the server: %w", ErrDisk, what, d.dir, err)
 	}
 	if errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("%w: %s: the file system of %q is read-only; see the kernel's log, check the file system, and mount it for writing: %w", ErrDisk, what, d.dir, err)
+		return fmt.Errorf(
+			"%w: %s: the file system of %q is read-only; see the kernel's log, check the file system, and mount it for writing: %w",
+			ErrDisk, what, d.dir, err,
+		)
 	}
 	return fmt.Errorf("%w: %s in %q: %w", ErrDisk, what, d.dir, err)
 }
