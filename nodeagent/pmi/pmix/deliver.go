@@ -8,9 +8,11 @@ import (
 
 // deliver turns the engine's events into effects.
 func (s *Server) deliver() {
-	events := s.engine.Events()
-	for i := range events {
-		s.deliverOne(&events[i])
+	for more := true; more; more = s.askWider() {
+		events := s.engine.Events()
+		for i := range events {
+			s.deliverOne(&events[i])
+		}
 	}
 }
 

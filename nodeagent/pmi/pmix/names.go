@@ -6,6 +6,7 @@ import (
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
 	"strconv"
+	"strings"
 )
 
 // namePrefix begins the names of PMIx in the cluster's table. Programs of PMI-1 and PMI-2 use the
@@ -141,7 +142,7 @@ func (c *conn) ask(s *Server, tag uint32, command message.Command, ops []pmi.Nam
 func (s *Server) answerName(c *conn, event *pmi.Event) {
 	key := lookupKey{c.id, uint32(event.Tag)}
 	l := s.lookups[key]
-	if l == nil {
+	if l == nil || s.lookWider(c, event) {
 		return
 	}
 	l.left--
@@ -161,6 +162,39 @@ func (s *Server) answerName(c *conn, event *pmi.Event) {
 	w := s.writer(c)
 	message.WriteFound(w, l.code(), l.found)
 	s.send(c, uint32(event.Tag), w)
+}
+
+// widerLookup is a lookup that found nothing among the job's own names.
+type widerLookup struct {
+	c     *conn
+	event pmi.Event
+}
+
+// lookWider notes a lookup that found nothing among the job's own names, and reports whether event
+// answers one. The range of a lookup says where its publisher may be, and ranks of the job publish
+// for the session, too. Open MPI 5.0 gives a range that it has not set.
+func (s *Server) lookWider(c *conn, event *pmi.Event) bool {
+	service, own := event.Name.Service, s.nameOf("", message.RangeNamespace)
+	if event.Name.Kind != pmi.NameLookup || event.OK || !strings.HasPrefix(service, own) {
+		return false
+	}
+	w := widerLookup{c, *event}
+	w.event.Name.Service = s.nameOf(service[len(own):], message.RangeSession)
+	s.wider = append(s.wider, w)
+	return true
+}
+
+// askWider asks for the names of the noted lookups, and reports whether there were any.
+func (s *Server) askWider() bool {
+	wider := s.wider
+	s.wider = nil
+	for i := range wider {
+		w := &wider[i]
+		if err := s.engine.AskName(w.c.rank, w.event.Tag, w.event.Name); err != nil {
+			s.answerName(w.c, &w.event)
+		}
+	}
+	return len(wider) > 0
 }
 
 func (l *lookup) add(s *Server, event *pmi.Event) {

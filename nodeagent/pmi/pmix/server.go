@@ -49,6 +49,8 @@ type Server struct {
 	jobsEnded []uint64
 	// lookups are the requests for names that are not yet answered.
 	lookups map[lookupKey]*lookup
+	// wider holds lookups that found nothing among the names of the job, until the end of deliver.
+	wider []widerLookup
 	// info is the reply to a rank's first request, by encoding.
 	info map[bfrops.Encoding][]byte
 

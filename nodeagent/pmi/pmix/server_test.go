@@ -453,6 +453,40 @@ func TestNames(t *testing.T) {
 	a.status(message.ErrNotFound)
 }
 
+// A lookup in a range within the job finds what is published there, else what is for the session.
+func TestNamesOfNarrowRange(t *testing.T) {
+	h := newHost(t, 0)
+	a := h.rankIn(0, bfrops.V3)
+	value := bfrops.NewString("port")
+	port := portOf(bfrops.Proc{Namespace: "score_7"}, message.Pack(&value))
+	for _, scope := range []uint64{message.RangeNode, message.RangeNamespace, message.RangeProcess} {
+		for _, test := range []struct{ own, wider bool }{{true, false}, {false, true}, {false, false}} {
+			narrow := bfrops.Info{Key: message.KeyRange, Value: bfrops.NewNumber(bfrops.Range, scope)}
+			a.send(message.Lookup, (&message.LookupRequest{Keys: []string{"svc"}, Infos: bfrops.Infos{narrow}}).Write)
+			answer := func(service string, ok bool) {
+				op := h.task(Event).Event.Name
+				if op.Service != service {
+					t.Fatalf("range %d: %+v", scope, op)
+				}
+				h.obey(h.server.Do(h.now, func(e *pmi.Engine) error { e.NameResult(op.ID, ok, port); return nil }))
+			}
+			answer("pmix/7/svc", test.own)
+			if !test.own {
+				a.waits()
+				answer("pmix//svc", test.wider)
+			}
+			if !test.own && !test.wider {
+				a.status(message.ErrNotFound)
+				continue
+			}
+			_, r := a.reply()
+			if code, found := message.ReadFound(r); code != message.Success || len(found) != 1 || found[0].Key != "svc" {
+				t.Fatalf("range %d: %d %+v", scope, code, found)
+			}
+		}
+	}
+}
+
 func TestSpawn(t *testing.T) {
 	h := newHost(t, 0)
 	a := h.rank(0)
