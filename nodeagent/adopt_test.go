@@ -2,6 +2,7 @@ package nodeagent_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -349,6 +350,33 @@ func TestAgentAndStewardDieTogether(t *testing.T) {
 	}
 	holds(t, n.next())
 	n.gone()
+}
+
+// No agent may come after one that leaves, so it leaves no slot whose steward has died, though the
+// leader has not forgotten the job.
+func TestAnAgentThatLeavesRemovesTheSlotOfALostSteward(t *testing.T) {
+	leader := startLeader(t)
+	n := newNode(t, leader)
+	agent, err := nodeagent.New(n.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { n.result <- agent.Run(ctx) }()
+	s := leader.Next(t)
+	clocked(t, s)
+	steward := parentOf(t, int(mustRun(t, s, n.order(1, "sleep", "1000")).GetPids()[0]))
+	if err := unix.Kill(steward, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	done(t, s, 1)
+	cancel(nodeagent.ErrLeave)
+	if err := n.wait(); err != nil {
+		t.Error(err)
+	}
+	if left := n.groups(); len(left) > 0 {
+		t.Errorf("control groups are left: %v", left)
+	}
 }
 
 // A steward that is stopped costs its own job. The next agent starts, and other jobs go on.

@@ -254,8 +254,13 @@ func (s *Steward) next() *Steward {
 	return &Steward{Conn: s.Next(), host: s.host}
 }
 
-// Leave disconnects from a steward, which continues its job and waits for another agent.
+// Leave disconnects from a steward, which continues its job and waits for another agent. It removes
+// the slot of one that has died, since no other agent may come.
 func (s *Steward) Leave() {
+	if s.process.Ended() {
+		_ = s.destroy(time.Now().Add(closeWait)) // what stays, another agent removes
+		return
+	}
 	s.Close()
 	if s.group != nil {
 		s.group.Release()
