@@ -11,11 +11,13 @@ const (
 	// leastProcesses is what a node has at least, whatever part of the host it is: programs with
 	// hundreds of threads run there.
 	leastProcesses = 1024
+	// mostProcesses is PID_MAX_LIMIT of linux/threads.h: control groups take no larger limit.
+	mostProcesses = 4 << 20
 )
 
 // Processes returns how many processes and threads this host can have at once.
 func Processes() uint64 {
-	return min(readLimit("/proc/sys/kernel/pid_max"), readLimit("/proc/sys/kernel/threads-max"))
+	return min(mostProcesses, readLimit("/proc/sys/kernel/pid_max"), readLimit("/proc/sys/kernel/threads-max"))
 }
 
 // UserProcesses returns how many of them the ranks of one user may have.
