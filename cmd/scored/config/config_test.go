@@ -220,6 +220,24 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// An earlier version refuses keys that it does not know.
+func TestWriteLeavesOutDefaults(t *testing.T) {
+	c := Default()
+	c.Agent.RunDir = `/run/a 'quoted' "d\ir"`
+	c.Agent.PrivateShm = false
+	path := filepath.Join(t.TempDir(), "c.toml")
+	if err := Write(path, c); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), "=") != 2 {
+		t.Errorf("%s, %v", text, err)
+	}
+	if got, err := Load(path); err != nil || !reflect.DeepEqual(got, c) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // TOML is UTF-8: a path that is not would come out as another one.
 func TestWriteOfBytes(t *testing.T) {
 	c := Default()

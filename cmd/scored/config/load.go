@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"reflect"
 	"regexp"
 	"score/cmd/cmdline"
 	"strings"
@@ -167,16 +168,37 @@ func lineAt(parser *unstable.Parser, node *unstable.Node) int {
 	return parser.Shape(key.Node().Raw).Start.Line
 }
 
-// Write writes a configuration as a file that Load reads.
+// Write writes a configuration as a file that Load reads. It leaves out what has its default, so that
+// an earlier version, which refuses keys that it does not know, reads the file, too.
 func Write(path string, config Config) error {
 	if key := unwritable(config); key != "" {
 		return fmt.Errorf("%s would not be UTF-8, as all of a configuration file is", key)
 	}
-	text, err := toml.Marshal(config)
+	text, err := toml.Marshal(changed(config))
 	if err != nil {
 		return fmt.Errorf("the configuration as TOML: %w", err)
 	}
 	return os.WriteFile(path, text, 0o600)
+}
+
+// changed returns the values that differ from their defaults, by section and key.
+func changed(c Config) map[string]map[string]any {
+	all := make(map[string]map[string]any)
+	sections, defaults := reflect.ValueOf(c), reflect.ValueOf(Default())
+	for i := range sections.NumField() {
+		section, name := sections.Field(i), sections.Type().Field(i).Tag.Get("toml")
+		for k := range section.NumField() {
+			value := section.Field(k).Interface()
+			if reflect.DeepEqual(value, defaults.Field(i).Field(k).Interface()) {
+				continue
+			}
+			if all[name] == nil {
+				all[name] = make(map[string]any)
+			}
+			all[name][section.Type().Field(k).Tag.Get("toml")] = value
+		}
+	}
+	return all
 }
 
 // Check checks a configuration that was not read from a file.
