@@ -11,10 +11,7 @@ import (
 // A group has so many processes and no more, and others when the limit is lifted.
 func TestProcessLimit(t *testing.T) {
 	g := testGroup(t)
-	join := ""
-	if g.pidsDir != "" {
-		join = "echo 0 > " + filepath.Join(g.pidsDir, "tasks") + " && "
-	}
+	join := joinGroup(g)
 	if !g.pidsV2 && g.pidsDir == "" {
 		if err := g.LimitProcesses(10); !errors.Is(err, ErrNoPidsControl) {
 			t.Error(err)
@@ -40,18 +37,7 @@ func TestProcessLimit(t *testing.T) {
 		t.Error("40 processes were started where 20 are the most")
 	}
 	// A group that was killed takes no processes any more.
-	g, err := testRoot(t).Create(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := g.Close(soon()); err != nil {
-			t.Error(err)
-		}
-	})
-	if g.pidsDir != "" {
-		join = "echo 0 > " + filepath.Join(g.pidsDir, "tasks") + " && "
-	}
+	g, join = createGroup(t, testRoot(t), 1)
 	for _, maxProcesses := range []uint32{20, 0} {
 		if err := g.LimitProcesses(maxProcesses); err != nil {
 			t.Fatal(err)
@@ -63,6 +49,28 @@ func TestProcessLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = shell.Wait() // killed
+}
+
+// createGroup makes a slot's group until the test ends, with what a shell does first to be counted there.
+func createGroup(t *testing.T, r *Root, slot int) (g *Group, join string) {
+	t.Helper()
+	g, err := r.Create(slot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(soon()); err != nil {
+			t.Error(err)
+		}
+	})
+	return g, joinGroup(g)
+}
+
+func joinGroup(g *Group) string {
+	if g.pidsDir == "" {
+		return ""
+	}
+	return "echo 0 > " + filepath.Join(g.pidsDir, "tasks") + " && "
 }
 
 // All groups of a node together have so many processes and no more, also after the node's group was
@@ -78,26 +86,11 @@ func TestProcessLimitOfTheNode(t *testing.T) {
 	if err := r.Remove(soon()); err != nil {
 		t.Fatal(err)
 	}
-	create := func(slot int) (g *Group, join string) {
-		g, err := r.Create(slot)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := g.Close(soon()); err != nil {
-				t.Error(err)
-			}
-		})
-		if g.pidsDir != "" {
-			join = "echo 0 > " + filepath.Join(g.pidsDir, "tasks") + " && "
-		}
-		return g, join
-	}
 	const forks = "i=0; while [ $i -lt 20 ]; do sleep 1000 & i=$((i+1)); done; "
-	first, join := create(0)
+	first, join := createGroup(t, r, 0)
 	start(t, first, join+forks+"wait")
 	reaches(t, "the first group has 21 processes", func() bool { return processes(t, first) == 21 })
-	second, join := create(1)
+	second, join := createGroup(t, r, 1)
 	out := filepath.Join(t.TempDir(), "out")
 	_ = start(t, second, join+forks+"echo all >"+out).Wait() // a shell ends at the first fork that fails
 	if _, err := os.Stat(out); err == nil {

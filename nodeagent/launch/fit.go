@@ -2,7 +2,6 @@ package launch
 
 import (
 	"fmt"
-	"score/nodeagent/hostinfo"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,7 +25,7 @@ func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 		if keptFromRanks(asked.Resource) {
 			continue
 		}
-		asked = bounded(asked)
+		asked = f.bounded(asked)
 		given := asked
 		if asked.Resource >= 0 && asked.Resource <= maxResource && asked.Soft <= asked.Hard {
 			given = f.fitOne(asked)
@@ -40,9 +39,9 @@ func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
 }
 
 // bounded lowers a limit on a user's processes to the part of the host's that a user gets.
-func bounded(l Limit) Limit {
+func (f *Forker) bounded(l Limit) Limit {
 	if l.Resource == unix.RLIMIT_NPROC {
-		l.Hard = min(l.Hard, hostinfo.UserProcesses())
+		l.Hard = min(l.Hard, f.maxProcesses)
 		l.Soft = min(l.Soft, l.Hard)
 	}
 	return l

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"score/nodeagent/hostinfo"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,8 @@ type Forker struct {
 	reaper *Reaper
 	work   chan func()
 	done   chan struct{} // closed when the thread's goroutine has ended
+	// maxProcesses is what all ranks of a user together have at most.
+	maxProcesses uint64
 
 	mu     sync.Mutex // guards closed, and sending on work
 	closed bool
@@ -37,7 +40,7 @@ type Forker struct {
 
 // NewForker starts the thread. The Reaper gets every started rank; it must outlive the Forker.
 func NewForker(reaper *Reaper) (*Forker, error) {
-	f := &Forker{reaper: reaper, work: make(chan func()), done: make(chan struct{})}
+	f := &Forker{reaper: reaper, work: make(chan func()), done: make(chan struct{}), maxProcesses: hostinfo.UserProcesses()}
 	ready := make(chan error)
 	OwnThread(func() { f.run(ready) })
 	if err := <-ready; err != nil {
@@ -61,7 +64,7 @@ func (f *Forker) run(ready chan<- error) {
 		err = denyPriority()
 	}
 	if err == nil {
-		err = boundProcesses()
+		err = boundProcesses(f.maxProcesses)
 	}
 	if err == nil {
 		f.inherited, err = inheritedLimits()

@@ -3,7 +3,6 @@ package launch
 import (
 	"errors"
 	"fmt"
-	"score/nodeagent/hostinfo"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -69,12 +68,11 @@ func denyPriority() error {
 
 // boundProcesses lowers this process's limit on its user's processes, for every rank to inherit: all
 // ranks of a user together leave others some of the host's.
-func boundProcesses() error {
+func boundProcesses(most uint64) error {
 	var now unix.Rlimit
 	if err := ownPrlimit(unix.RLIMIT_NPROC, nil, &now); err != nil {
 		return fmt.Errorf("reading %s: %w", limitNames[unix.RLIMIT_NPROC], err)
 	}
-	most := hostinfo.UserProcesses()
 	if now.Max <= most {
 		return nil
 	}

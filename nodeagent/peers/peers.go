@@ -14,7 +14,6 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
-	"sync"
 	"time"
 
 	"connectrpc.com/connect"
@@ -44,10 +43,7 @@ type Clients struct {
 	// Expect allows calls to an address if the node shows its own certificate there.
 	Expect  func(address, node string)
 	client  *http.Client
-	options []connect.ClientOption
-
-	mu      sync.Mutex
-	clients map[string]scorev1connect.PeerServiceClient
+	clients *h2.Clients[scorev1connect.PeerServiceClient]
 }
 
 // ClientOptions returns the options of every client in this agent. Nothing is compressed: messages
@@ -68,33 +64,17 @@ func HandlerOptions() []connect.HandlerOption {
 	}
 }
 
-// maxPeerClients bounds the table of clients. A full table is emptied. The connections belong to
-// the transport, which drops idle ones.
-const maxPeerClients = 4096
-
 // New returns clients without connections. local is set if the cluster is on one host.
 func New(credentials *pki.Credentials, local bool) *Clients {
+	client, options := h2.NewClient(credentials, pki.Agent), ClientOptions()
 	return &Clients{
-		local:   local,
-		Expect:  credentials.ExpectAgent,
-		client:  h2.NewClient(credentials, pki.Agent),
-		options: ClientOptions(),
-		clients: make(map[string]scorev1connect.PeerServiceClient),
+		local:  local,
+		Expect: credentials.ExpectAgent,
+		client: client,
+		clients: h2.NewClients(func(address string) scorev1connect.PeerServiceClient {
+			return scorev1connect.NewPeerServiceClient(client, "https://"+address, options...)
+		}),
 	}
-}
-
-func (c *Clients) at(address string) scorev1connect.PeerServiceClient {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	client := c.clients[address]
-	if client == nil {
-		if len(c.clients) == maxPeerClients {
-			clear(c.clients)
-		}
-		client = scorev1connect.NewPeerServiceClient(c.client, "https://"+address, c.options...)
-		c.clients[address] = client
-	}
-	return client
 }
 
 // ErrForeign means that the address is on another host, in a cluster of one host.
@@ -140,7 +120,7 @@ func unanswered(err error) bool {
 func (c *Clients) collectOnce(ctx context.Context, address string, request *scorev1.CollectRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
-	_, err := c.at(address).Collect(ctx, connect.NewRequest(request))
+	_, err := c.clients.At(address).Collect(ctx, connect.NewRequest(request))
 	return err
 }
 
@@ -152,7 +132,7 @@ func (c *Clients) Relay(ctx context.Context, address string, request *scorev1.Re
 	}
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
-	_, err := c.at(address).Relay(ctx, connect.NewRequest(request))
+	_, err := c.clients.At(address).Relay(ctx, connect.NewRequest(request))
 	if connect.CodeOf(err) == connect.CodeNotFound {
 		return fmt.Errorf("%w: %w", ErrNoPart, err)
 	}
@@ -171,7 +151,7 @@ func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.G
 	if err := c.MayCall(address); err != nil {
 		return err
 	}
-	_, err := c.at(address).Gossip(ctx, connect.NewRequest(request))
+	_, err := c.clients.At(address).Gossip(ctx, connect.NewRequest(request))
 	return err
 }
 
@@ -185,7 +165,7 @@ func (c *Clients) FetchStaged(ctx context.Context, address string, request *scor
 	defer cancel()
 	stall := time.AfterFunc(fetchStall, cancel)
 	defer stall.Stop()
-	stream, err := c.at(address).FetchStaged(ctx, connect.NewRequest(request))
+	stream, err := c.clients.At(address).FetchStaged(ctx, connect.NewRequest(request))
 	if err != nil {
 		return err
 	}
@@ -206,6 +186,6 @@ func (c *Clients) Probe(ctx context.Context, name, address string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := c.at(address).Probe(ctx, connect.NewRequest(&scorev1.ProbeRequest{Node: name}))
+	_, err := c.clients.At(address).Probe(ctx, connect.NewRequest(&scorev1.ProbeRequest{Node: name}))
 	return err
 }

@@ -81,11 +81,16 @@ func forwardFiles(stream *stageStream, peer *connect.BidiStreamForClient[scorev1
 // agent returns a client for a node's agent at an address.
 func (u users) agent(node, address string) scorev1connect.PeerServiceClient {
 	u.ExpectAgent(address, node)
-	return u.agents.at(address)
+	return u.agents.At(address)
 }
 
 // agentTaking returns such a client that takes messages of up to so many bytes.
 func (u users) agentTaking(node, address string, most int) scorev1connect.PeerServiceClient {
 	u.ExpectAgent(address, node)
-	return u.agents.with(address, connect.WithReadMaxBytes(most))
+	return u.newAgent(address, connect.WithReadMaxBytes(most))
+}
+
+func (u users) newAgent(address string, options ...connect.ClientOption) scorev1connect.PeerServiceClient {
+	options = append(options, connect.WithAcceptCompression("gzip", nil, nil))
+	return scorev1connect.NewPeerServiceClient(u.Agents, "https://"+address, options...)
 }

@@ -8,6 +8,7 @@ import (
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/transport/h2"
 	"score/scored/leader"
 	"score/scored/state"
 	"time"
@@ -55,7 +56,7 @@ type users struct {
 	attached *attached
 	flows    *flows
 	hosts    *hostNames
-	agents   *agentClients
+	agents   *h2.Clients[scorev1connect.PeerServiceClient]
 }
 
 var (
@@ -68,7 +69,8 @@ func NewUsers(options UserOptions) http.Handler {
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}
-	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames(), agents: newAgentClients(options.Agents)}
+	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames()}
+	u.agents = h2.NewClients(func(address string) scorev1connect.PeerServiceClient { return u.newAgent(address) })
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(
 			interceptor{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError},

@@ -6,18 +6,32 @@ import (
 	"unicode/utf8"
 )
 
-// Changes returns the keys ("agent.cpus") in which two configurations differ, in the order of
-// the file.
-func Changes(was, is Config) []string {
-	var keys []string
+// difference is a key in which two configurations differ, with its value in the second.
+type difference struct {
+	section, key string
+	value        any
+}
+
+// differences returns them in the order of the file.
+func differences(was, is Config) (all []difference) {
 	before, after := reflect.ValueOf(was), reflect.ValueOf(is)
 	for i := range before.NumField() {
 		section := before.Type().Field(i)
 		for k := range before.Field(i).NumField() {
-			if !reflect.DeepEqual(before.Field(i).Field(k).Interface(), after.Field(i).Field(k).Interface()) {
-				keys = append(keys, section.Tag.Get("toml")+"."+section.Type.Field(k).Tag.Get("toml"))
+			value := after.Field(i).Field(k).Interface()
+			if !reflect.DeepEqual(before.Field(i).Field(k).Interface(), value) {
+				all = append(all, difference{section.Tag.Get("toml"), section.Type.Field(k).Tag.Get("toml"), value})
 			}
 		}
+	}
+	return all
+}
+
+// Changes returns the keys ("agent.cpus") in which two configurations differ, in the order of
+// the file.
+func Changes(was, is Config) (keys []string) {
+	for _, d := range differences(was, is) {
+		keys = append(keys, d.section+"."+d.key)
 	}
 	return keys
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"reflect"
 	"regexp"
 	"score/cmd/cmdline"
 	"strings"
@@ -174,31 +173,18 @@ func Write(path string, config Config) error {
 	if key := unwritable(config); key != "" {
 		return fmt.Errorf("%s would not be UTF-8, as all of a configuration file is", key)
 	}
-	text, err := toml.Marshal(changed(config))
+	sections := make(map[string]map[string]any)
+	for _, d := range differences(Default(), config) {
+		if sections[d.section] == nil {
+			sections[d.section] = make(map[string]any)
+		}
+		sections[d.section][d.key] = d.value
+	}
+	text, err := toml.Marshal(sections)
 	if err != nil {
 		return fmt.Errorf("the configuration as TOML: %w", err)
 	}
 	return os.WriteFile(path, text, 0o600)
-}
-
-// changed returns the values that differ from their defaults, by section and key.
-func changed(c Config) map[string]map[string]any {
-	all := make(map[string]map[string]any)
-	sections, defaults := reflect.ValueOf(c), reflect.ValueOf(Default())
-	for i := range sections.NumField() {
-		section, name := sections.Field(i), sections.Type().Field(i).Tag.Get("toml")
-		for k := range section.NumField() {
-			value := section.Field(k).Interface()
-			if reflect.DeepEqual(value, defaults.Field(i).Field(k).Interface()) {
-				continue
-			}
-			if all[name] == nil {
-				all[name] = make(map[string]any)
-			}
-			all[name][section.Type().Field(k).Tag.Get("toml")] = value
-		}
-	}
-	return all
 }
 
 // Check checks a configuration that was not read from a file.
