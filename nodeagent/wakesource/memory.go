@@ -104,7 +104,7 @@ func parseMapping(line string) (m mapping, inode uint64, ok bool) {
 	m.to, errs[1] = strconv.ParseUint(to, 16, 64)
 	inode, errs[2] = strconv.ParseUint(fields[4], 10, 64)
 	m.image = len(fields) > noName && strings.HasPrefix(fields[noName], "/memfd:")
-	return m, inode, errs == [3]error{}
+	return m, inode, errs == [3]error{} && m.from < m.to
 }
 
 // file describes a descriptor of the process.
