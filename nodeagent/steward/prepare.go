@@ -93,6 +93,7 @@ func (s *steward) prepared(err error) {
 		s.life.NotPrepared(s.now())
 		return
 	}
+	s.wantHardware()
 	s.life.Prepared(s.now(), j.silent && j.hasFirst())
 }
 
