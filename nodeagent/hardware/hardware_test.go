@@ -88,7 +88,7 @@ func TestNoDescription(t *testing.T) {
 		"fails":            {"echo no such thing >&2; echo more >&2; exit 3", "exit status 3 (no such thing)"},
 		"writes something": {"echo Machine", errNoTopology.Error()},
 		"is cut off":       {"echo '<?xml><topology>'", errNoTopology.Error()},
-		"writes much":      {"echo '<?xml>'; dd if=/dev/zero bs=1M count=17 2>/dev/null; echo '</topology>'", errTooLong.Error()},
+		"writes much":      {"echo '<?xml>'; dd if=/dev/zero bs=1M count=9 2>/dev/null; echo '</topology>'", errTooLong.Error()},
 		"is not there":     {"", "install hwloc-nox"},
 	} {
 		t.Run(name, func(t *testing.T) {

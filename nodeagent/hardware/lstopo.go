@@ -16,7 +16,7 @@ const (
 	// endPause is how long lstopo's output may stay open after it was killed.
 	endPause = time.Second
 	// maxXML bounds the description: hosts of 1,000 CPUs have about 2 MB.
-	maxXML = 16 << 20
+	maxXML = 8 << 20
 )
 
 // programs are lstopo's names; the first needs no window system.

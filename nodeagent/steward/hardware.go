@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
@@ -20,25 +21,44 @@ const (
 	hwlocAllowed    = "HWLOC_THISSYSTEM_ALLOWED_RESOURCES"
 )
 
+// hardwarePath returns the path of the description of the hardware; "" if the ranks cannot read one.
+func (j *job) hardwarePath() string {
+	path := j.order.GetHardware()
+	mayRead := func() error { return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) }
+	if path == "" || launch.AsUser(j.user, mayRead) != nil {
+		return ""
+	}
+	return path
+}
+
 // withHardware appends what makes the ranks' MPI library read the description of the hardware,
 // unless the user has chosen what hwloc does.
 func (j *job) withHardware(env []string) []string {
-	path := j.order.GetHardware()
-	if !j.hwloc || path == "" || slices.ContainsFunc(env, isHwloc) || !j.mayRead(path) {
+	if !j.hwloc || slices.ContainsFunc(env, isHwloc) {
+		return env
+	}
+	path := j.hardwarePath()
+	if path == "" {
 		return env
 	}
 	return append(env, hwlocXML+"="+path, hwlocThisSystem+"=1", hwlocAllowed+"=1")
 }
 
-func (j *job) mayRead(path string) bool {
-	return launch.AsUser(j.user, func() error { return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) }) == nil
+// hardware returns the text of the description, for a program that asks for it by PMIx: Open MPI in
+// programs that show no MPI, such as scripts. It returns "" if there is none.
+func (s *steward) hardware() string {
+	path := s.job.order.GetHardware()
+	if path == "" {
+		s.wantHardware()
+		return ""
+	}
+	text, _ := os.ReadFile(path) // without it the library looks for itself
+	return string(text)
 }
 
 // wantHardware tells the agent that the job would have read a description of the hardware.
 func (s *steward) wantHardware() {
-	if s.job.hwloc && s.job.order.GetHardware() == "" {
-		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_HardwareWanted{HardwareWanted: true}})
-	}
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_HardwareWanted{HardwareWanted: true}})
 }
 
 func isHwloc(v string) bool { return strings.HasPrefix(v, hwlocPrefix) }
