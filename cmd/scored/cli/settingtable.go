@@ -143,14 +143,14 @@ var memorySetting = setting{
 		if s.GetDefaultMemoryPerCpuBytes() == 0 {
 			return equalShare
 		}
-		return shortBytes(s.GetDefaultMemoryPerCpuBytes())
+		return gang.FormatMemory(int64(s.GetDefaultMemoryPerCpuBytes()))
 	},
 	read: func(s *scorev1.Settings, text string) (err error) {
 		if text == equalShare {
 			return nil
 		}
 		if s.DefaultMemoryPerCpuBytes, err = cmdline.ParseBytes(text); err != nil || s.DefaultMemoryPerCpuBytes > gang.MaxMemory {
-			return fmt.Errorf("write an amount of memory up to %s, as in 512M, or %s", shortBytes(gang.MaxMemory), equalShare)
+			return fmt.Errorf("write an amount of memory up to %s, as in 512M, or %s", gang.FormatMemory(gang.MaxMemory), equalShare)
 		}
 		return nil
 	},

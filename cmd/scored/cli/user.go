@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"score/cmd/cmdline"
+	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -73,7 +74,7 @@ var userFields = []userField{
 		key: "memory", about: "most memory of a job on each node (512M, 2G)",
 		show: func(u *scorev1.User) string {
 			if limit := u.GetLimits().GetMemoryPerNodeBytes(); limit > 0 {
-				return shortBytes(limit)
+				return gang.FormatMemory(int64(limit))
 			}
 			return none
 		},
