@@ -110,14 +110,13 @@ func (s *Server) FenceDone(seq uint64, data []byte) []Effect {
 	return s.effects
 }
 
-// NameResult answers a NameOp: ok is false if the name is taken (publish) or unknown (lookup,
-// unpublish); port is the result of a lookup.
-func (s *Server) NameResult(id uint64, ok bool, port string) []Effect {
+// NameResult answers a NameOp as [pmi.Engine.NameResult] does.
+func (s *Server) NameResult(id uint64, ok bool, text string) []Effect {
 	s.begin()
 	if s.ended {
 		return nil
 	}
-	s.engine.NameResult(id, ok, port)
+	s.engine.NameResult(id, ok, text)
 	s.deliver()
 	return s.effects
 }
