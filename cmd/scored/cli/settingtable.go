@@ -103,7 +103,7 @@ func timeSetting(key, field, about string, low, high time.Duration, unset string
 		return plainTime(time.Duration(*at(s)))
 	}
 	one.read = one.orWord(unset, func(s *scorev1.Settings, text string) error {
-		value, err := time.ParseDuration(text)
+		value, err := cmdline.ParseSpan(text)
 		if err != nil {
 			return fmt.Errorf("write a time with its unit, %s", one.bounds())
 		}
@@ -210,18 +210,6 @@ func (s *setting) number(text string, low, high uint32) (uint32, error) {
 		return 0, errors.New("write a number, " + s.bounds())
 	}
 	return uint32(value), nil
-}
-
-// plainTime formats a duration without units that are zero: 1m, not 1m0s.
-func plainTime(d time.Duration) string {
-	text := d.String()
-	if short, ok := strings.CutSuffix(text, "m0s"); ok {
-		text = short + "m"
-	}
-	if short, ok := strings.CutSuffix(text, "h0m"); ok {
-		text = short + "h"
-	}
-	return text
 }
 
 func findSetting(key string) (setting, error) {
