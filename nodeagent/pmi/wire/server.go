@@ -33,9 +33,6 @@ func NewServer(engine *pmi.Engine) *Server {
 // Engine returns the engine, for reading its state.
 func (s *Server) Engine() *pmi.Engine { return s.engine }
 
-// Ended reports whether an Abort or a Violation has ended the job.
-func (s *Server) Ended() bool { return s.ended }
-
 // Feed handles bytes that a rank of this node has sent, in pieces of any size. It may change data
 // and does not keep it. The effects may be for other ranks, since one arrival releases a whole
 // fence; they are valid until the next call.
