@@ -46,11 +46,6 @@ type Answer struct {
 	Echo Tx     // newest transmission that the receiver has seen
 }
 
-// AwayAnswer answers a frame for a context that is not resident and whose image
-// is not at hand. Where it is, [Receiver.OnData] answers, and remembers to tell
-// the sender when the context is back.
-func AwayAnswer(d Data) Answer { return Answer{Kind: Away, Echo: d.Tx} }
-
 // Burst says what a sender may transmit now: Count frames, and if Count is 0
 // and Ask is set, an ask, which is a header without payload.
 type Burst struct {

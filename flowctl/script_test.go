@@ -78,7 +78,7 @@ func (s *script) run(command string, args []string) {
 		}
 	case "away":
 		s.away = Tx(s.number(args[0]))
-		s.answers = append(s.answers, AwayAnswer(s.frames[s.away]))
+		s.answers = append(s.answers, Answer{Kind: Away, Echo: s.frames[s.away].Tx})
 		s.printf("a%d away", len(s.answers))
 	case "tick":
 		if s.s.Tick(&s.c, s.now) {

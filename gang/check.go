@@ -3,7 +3,6 @@ package gang
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 )
@@ -124,16 +123,16 @@ func (m *Machine) checkMemory(r *Request) error {
 	for _, id := range r.NodeList {
 		if n := m.byNode[id]; n.Memory < r.MemPerNode {
 			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s; ask for less with --mem",
-				ErrTooMuchMemory, formatBytes(r.MemPerNode), id, formatBytes(n.Memory))
+				ErrTooMuchMemory, FormatMemory(r.MemPerNode), id, FormatMemory(n.Memory))
 		}
 	}
 	switch {
 	case enough == 0:
 		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s; ask for less with --mem",
-			ErrTooMuchMemory, formatBytes(r.MemPerNode), formatBytes(largest))
+			ErrTooMuchMemory, FormatMemory(r.MemPerNode), FormatMemory(largest))
 	case enough < r.Nodes:
 		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much; ask for less with --mem",
-			ErrTooMuchMemory, formatBytes(r.MemPerNode), r.Nodes, pluralHave(enough))
+			ErrTooMuchMemory, FormatMemory(r.MemPerNode), r.Nodes, pluralHave(enough))
 	}
 	return nil
 }
@@ -152,7 +151,7 @@ func (m *Machine) checkTasks(r *Request) error {
 	asks := fmt.Sprintf("the job asks for %s, %s", plural(r.Tasks, "task"), each)
 	if small := m.withLess(r.MemPerNode); small > 0 {
 		asks += fmt.Sprintf(", and %s of memory on each node, which %d of %s do not have",
-			formatBytes(r.MemPerNode), small, plural(len(m.nodes), "node"))
+			FormatMemory(r.MemPerNode), small, plural(len(m.nodes), "node"))
 	}
 	if room >= r.Tasks { // only the listed nodes or the number of nodes stand in the way
 		return fmt.Errorf("%w: %s, and they do not fit on the nodes asked for%s", sentinel, asks, sharingHint(r))
@@ -245,8 +244,8 @@ func (m *Machine) checkJoin(j *job) error {
 	return fmt.Errorf(
 		"%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; ask for less with --mem of the program that spawns",
 		ErrTooMuchMemory,
-		formatBytes(j.req.MemPerNode),
-		formatBytes(largest),
+		FormatMemory(j.req.MemPerNode),
+		FormatMemory(largest),
 	)
 }
 
@@ -262,17 +261,4 @@ func pluralHave(nodes int) string {
 		return "only 1 node has"
 	}
 	return fmt.Sprintf("only %d nodes have", nodes)
-}
-
-// formatBytes writes a size for people, in binary units.
-func formatBytes(b int64) string {
-	const units = "KMGTPE"
-	if b < 1024 {
-		return plural(int(b), "byte")
-	}
-	f, u := float64(b)/1024, 0
-	for f >= 1024 && u < len(units)-1 {
-		f, u = f/1024, u+1
-	}
-	return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) + " " + units[u:u+1] + "iB"
 }

@@ -182,17 +182,6 @@ func TestKeysDoNotOverflow(t *testing.T) {
 	}
 }
 
-func TestFormatBytes(t *testing.T) {
-	for b, want := range map[int64]string{
-		0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1024: "1 KiB", 1536: "1.5 KiB",
-		8 << 30: "8 GiB", 8<<30 + 1: "8 GiB", MaxMemory: "1 EiB",
-	} {
-		if got := formatBytes(b); got != want {
-			t.Errorf("%d: %q, want %q", b, got, want)
-		}
-	}
-}
-
 // TestFailingAllocatesNothing: looking at jobs that do not fit costs no memory.
 func TestFailingAllocatesNothing(t *testing.T) {
 	m := newMachine(t, Config{MaxRows: 1}, Node{ID: "a", CPUs: 64, Memory: 10}, Node{ID: "b", CPUs: 64, Memory: 10})

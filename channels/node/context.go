@@ -54,12 +54,13 @@ func (j *Job) context(of name, flow uint32) (*Context, error) {
 	if !j.given(of) {
 		return nil, ErrNotGiven
 	}
-	if !j.node.shares.take(&j.share, of.channel != 0) {
+	taken, ok := j.node.shares.take(&j.share, claimFor(of.channel))
+	if !ok {
 		return nil, ErrResident
 	}
 	c, err := j.make(of, flow)
 	if err != nil {
-		j.node.shares.undo(&j.share, j.channels > 0 && of.channel != 0)
+		j.node.shares.undo(&j.share, taken)
 		return nil, err
 	}
 	j.contexts[of] = c

@@ -236,22 +236,33 @@ func TestSharesOfContexts(t *testing.T) {
 	var greedy, modest, other share
 	s.promise(&modest, given)
 	taken := 0
-	for s.take(&greedy, false) {
+	take := func(of *share, c claim) bool {
+		_, ok := s.take(of, c)
+		return ok
+	}
+	for take(&greedy, unreserved) {
 		taken++
 	}
 	if want := (limit - given) / 2; taken != want {
 		t.Errorf("a job makes %d contexts that it was not given, want %d", taken, want)
 	}
-	if !s.take(&other, false) {
+	if !take(&other, unreserved) {
 		t.Error("another job gets none")
 	}
 	for range given {
-		if !s.take(&modest, true) {
+		if !take(&modest, reserved) {
 			t.Error("a job does not get what it was given")
 		}
 	}
-	s.undo(&modest, true)
-	if !s.take(&modest, true) || modest.unmade != 0 || s.promised != 0 {
+	s.undo(&modest, reserved)
+	if !take(&modest, reserved) || modest.unmade != 0 || s.promised != 0 {
+		t.Errorf("after one that could not be made: %+v of %+v", modest, &s)
+	}
+	// A rank that was started again makes contexts beyond those that its job was given.
+	before := s.promised
+	if c, ok := s.take(&modest, reserved); !ok || c != unreserved {
+		t.Errorf("a context beyond what the job was given: %v, %v", c, ok)
+	} else if s.undo(&modest, c); modest != (share{}) || s.promised != before {
 		t.Errorf("after one that could not be made: %+v of %+v", modest, &s)
 	}
 	s.free(taken + 1 + given)

@@ -19,6 +19,23 @@ type share struct {
 	extra  int // made beyond what was given
 }
 
+// claim is what a context counts as in its job's share.
+type claim uint8
+
+const (
+	unreserved claim = iota
+	reserved         // one that the job was given, as long as some of these are not made
+)
+
+// claimFor returns what a context of this channel counts as: nobody counts channel 0 of a rank when
+// a job is placed.
+func claimFor(channel uint32) claim {
+	if channel == 0 {
+		return unreserved
+	}
+	return reserved
+}
+
 // promise reserves contexts for a job.
 func (s *shares) promise(to *share, contexts int) {
 	s.mu.Lock()
@@ -27,48 +44,49 @@ func (s *shares) promise(to *share, contexts int) {
 	s.promised += contexts
 }
 
-// take counts one more context, if one more is allowed; given: as one of those that the job was
-// given.
-func (s *shares) take(of *share, given bool) bool {
+// take counts one more context, if one more is allowed, and returns what it counts as.
+func (s *shares) take(of *share, c claim) (taken claim, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	given = given && of.unmade > 0
-	if s.made >= s.max || !given && of.extra >= s.max-s.made-s.promised {
-		return false
+	c = of.left(c)
+	if s.made >= s.max || c == unreserved && of.extra >= s.max-s.made-s.promised {
+		return c, false
 	}
-	s.add(of, given)
-	return true
+	s.add(of, c, 1)
+	return c, true
 }
 
 // restore counts a context that exists already, even beyond the bounds.
-func (s *shares) restore(of *share, given bool) {
+func (s *shares) restore(of *share, c claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.add(of, given && of.unmade > 0)
+	s.add(of, of.left(c), 1)
 }
 
-// add counts a context. The caller holds mu.
-func (s *shares) add(of *share, given bool) {
-	s.made++
-	if !given {
-		of.extra++
-		return
-	}
-	of.unmade--
-	s.promised--
-}
-
-// undo takes back a context that could not be made.
-func (s *shares) undo(of *share, given bool) {
+// undo takes back a context that could not be made; taken is what take returned.
+func (s *shares) undo(of *share, taken claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made--
-	if !given {
-		of.extra--
+	s.add(of, taken, -1)
+}
+
+// left returns unreserved for a context of a job that has made all that it was given.
+func (of *share) left(c claim) claim {
+	if of.unmade == 0 {
+		return unreserved
+	}
+	return c
+}
+
+// add counts contexts. The caller holds mu.
+func (s *shares) add(of *share, c claim, contexts int) {
+	s.made += contexts
+	if c == unreserved {
+		of.extra += contexts
 		return
 	}
-	of.unmade++
-	s.promised++
+	of.unmade -= contexts
+	s.promised -= contexts
 }
 
 // withdraw ends the reservation of a job that makes no more contexts.

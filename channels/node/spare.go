@@ -101,7 +101,7 @@ func (j *Job) restoreOne(s *Spare) error {
 			return errors.Join(fmt.Errorf("node: the socket of channel %d of rank %d: %w", s.Channel, s.Rank, err), img.Close())
 		}
 	}
-	j.node.shares.restore(&j.share, of.channel != 0)
+	j.node.shares.restore(&j.share, claimFor(of.channel))
 	j.contexts[of] = c
 	j.account.all = append(j.account.all, c)
 	if c.driver != nil {

@@ -23,6 +23,9 @@ const (
 // errTimeForm lists the forms that srun takes for a time.
 var errTimeForm = errors.New("write it as minutes, minutes:seconds, hours:minutes:seconds, days-hours, days-hours:minutes or days-hours:minutes:seconds")
 
+// errSpanForm describes the form of ParseSpan.
+var errSpanForm = errors.New("write a time with its unit, as in 90m, 12h or 2d")
+
 // ParseCount reads a number of something, at least one.
 func ParseCount(text string) (uint32, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -110,4 +113,25 @@ func ParseBytes(text string) (uint64, error) {
 // byteSuffixes are powers of two, by their exponent.
 var byteSuffixes = map[string]uint{
 	"": 20, "k": 10, "kb": 10, "m": 20, "mb": 20, "g": 30, "gb": 30, "t": 40, "tb": 40,
+}
+
+// ParseSpan reads a time with its units, as time.ParseDuration does, and days: "90m", "7d",
+// "1d12h". It must not be negative.
+func ParseSpan(text string) (time.Duration, error) {
+	days, rest, withDays := strings.Cut(text, "d")
+	if !withDays {
+		days, rest = "0", text
+	}
+	total, err := addUnits(0, days, 24*time.Hour)
+	if err != nil {
+		return 0, errSpanForm
+	}
+	if withDays && rest == "" {
+		return total, nil
+	}
+	part, err := time.ParseDuration(rest)
+	if err != nil || part < 0 || part > maxTime {
+		return 0, errSpanForm
+	}
+	return total + part, nil
 }

@@ -58,6 +58,23 @@ func TestParseTimeErrors(t *testing.T) {
 	}
 }
 
+func TestParseSpan(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"0": 0, "90m": 90 * time.Minute, "1h30m": 90 * time.Minute, "150ms": 150 * time.Millisecond,
+		"7d": 7 * day, "1d12h": 36 * time.Hour, "0d5s": 5 * time.Second, "36500d": 36500 * day,
+	} {
+		if got, err := ParseSpan(text); err != nil || got != want {
+			t.Errorf("ParseSpan(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "9", "d", "-1d", "-5m", "1.5d", "1d2", "1d-3h", "1d1d", "36501d", "99999999999999999999d", "2000000h"} {
+		if got, err := ParseSpan(text); err == nil {
+			t.Errorf("ParseSpan(%q) = %v", text, got)
+		}
+	}
+}
+
 func TestParseBytes(t *testing.T) {
 	for text, want := range map[string]uint64{
 		"1": 1 << 20, "512": 512 << 20, "1K": 1 << 10, "1k": 1 << 10, "3KB": 3 << 10,

@@ -76,8 +76,8 @@ func wrapText(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// term matches the first column of a table.
-var term = regexp.MustCompile(`^ +\S+ {2,}`)
+// term matches the first column of a table, or the indentation of another line.
+var term = regexp.MustCompile(`^ +(\S+ {2,})?`)
 
 // wrapLine breaks a line between words. In a table it keeps to the second column.
 func wrapLine(line string) string {

@@ -16,7 +16,7 @@ func TestHelp(t *testing.T) {
 	child := &cobra.Command{
 		Use: "work THING", Short: "do one thing", Run: run, GroupID: "first", Aliases: []string{"w"}, Example: "  tool work x",
 		Long: "A paragraph whose lines are\nfilled, since together they are longer than a line of the help can be.\n\n" +
-			"  key     the text of a table, which is as long, and stays in its column on the next line\n  second  short\n",
+			"  key     the text of a table, which is as long, and stays in its column on the next line\n  second  short\n          the text of a line below its term, which is as long, and stays in its column too\n",
 	}
 	child.Flags().Duration("every", time.Second, "the `time` between")
 	child.Flags().String("role", "agent", "the `role` of a daemon that joins, which is agent or server")
@@ -48,6 +48,8 @@ of the help can be.
   key     the text of a table, which is as long, and stays in its column on the
           next line
   second  short
+          the text of a line below its term, which is as long, and stays in its
+          column too
 
 Usage:
   tool work THING [options]

@@ -31,5 +31,6 @@ func rootCommand() *cobra.Command {
 		server.AddCommand(cli.ServerCommands()...)
 	}
 	root.AddCommand(manCommand(root))
+	cli.AddCompletion(root)
 	return root
 }

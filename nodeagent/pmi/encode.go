@@ -84,7 +84,7 @@ func (e *Engine) outgoingKeys(i int) []string {
 // outgoingValue returns the value of such a key.
 func (e *Engine) outgoingValue(rank int, key string) string {
 	if e.fence.kind == kindCards {
-		value, _ := e.store.visible(int32(rank), key, false)
+		value, _ := e.store.visible(int32(rank), key, ScopeRemote)
 		return value
 	}
 	return e.store.sets[setKey{int32(rank), ScopeGlobal, key}].staged

@@ -139,9 +139,6 @@ func NewEngine(info JobInfo) (*Engine, error) {
 // Size returns the number of ranks of the job.
 func (e *Engine) Size() int { return e.info.Size() }
 
-// Nodes returns the number of nodes of the job.
-func (e *Engine) Nodes() int { return e.nodes }
-
 // KVSName returns the name of the job among its ranks.
 func (e *Engine) KVSName() string { return e.info.KVSName }
 

@@ -17,7 +17,7 @@ func newEngines(t testing.TB, rankNode []int32) []*Engine {
 	for node := 0; ; node++ {
 		e := initialized(t, JobInfo{Job: 7, KVSName: "kvs", RankNode: rankNode, NodeIndex: node})
 		engines = append(engines, e)
-		if node == e.Nodes()-1 {
+		if node == e.nodes-1 {
 			return engines
 		}
 	}

@@ -84,14 +84,3 @@ func Inherited(name string) bool {
 func kept(name string) bool {
 	return keptNames[name] || strings.HasPrefix(name, libpmixSettings) && !servedNames[name]
 }
-
-// Scrub appends to dst the variables of env that a new job may inherit.
-func Scrub(dst, env []string) []string {
-	for _, variable := range env {
-		name, _, _ := strings.Cut(variable, "=")
-		if !Inherited(name) {
-			dst = append(dst, variable)
-		}
-	}
-	return dst
-}

@@ -13,7 +13,7 @@ const (
 	EventRing
 	// EventAttr: Rank's wait for a node attribute is over; Value holds it.
 	EventAttr
-	// EventNameAnswer: OK and Value answer Rank's request NameOp.
+	// EventNameAnswer: OK and Value answer Rank's request NameOp; see Engine.NameResult.
 	EventNameAnswer
 	// EventSpawnAnswer: SpawnResult answers Rank's spawn request.
 	EventSpawnAnswer

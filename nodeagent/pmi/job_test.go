@@ -47,7 +47,7 @@ func TestWhatRanksAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Size() != 3 || e.Nodes() != 2 || e.UniverseSize() != 3 || e.KVSName() != "kvs" || e.Spawner() != "parent" {
+	if e.Size() != 3 || e.nodes != 2 || e.UniverseSize() != 3 || e.KVSName() != "kvs" || e.Spawner() != "parent" {
 		t.Error("size, nodes, universe or names are wrong")
 	}
 	if e.AppNum(1) != 0 || e.AppNum(2) != 1 {

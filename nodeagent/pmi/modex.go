@@ -95,7 +95,7 @@ func (e *Engine) known(of int, key string) Outcome {
 		return Found
 	}
 	if c != nil && key != "" {
-		if _, ok := e.store.visible(int32(of), key, e.isLocal(of)); ok {
+		if _, ok := e.store.visible(int32(of), key, e.seenFrom(of)); ok {
 			return Found
 		}
 	}
@@ -151,7 +151,12 @@ func (e *Engine) onCommitted(now time.Time, of int) {
 }
 
 // cardFor returns a rank's card as the waiting process sees it.
-func (e *Engine) cardFor(w *fetch) []KV { return e.cardSeen(w.of, !w.remote) }
+func (e *Engine) cardFor(w *fetch) []KV {
+	if w.remote {
+		return e.cardSeen(w.of, ScopeRemote)
+	}
+	return e.cardSeen(w.of, ScopeNode)
+}
 
 // onNoCommit ends the fetches from a rank that will commit nothing more.
 func (e *Engine) onNoCommit(of int) {

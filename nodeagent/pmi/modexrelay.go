@@ -59,13 +59,13 @@ func (e *Engine) cardIf(outcome Outcome, of int) []KV {
 	if outcome != Found {
 		return nil
 	}
-	return e.cardSeen(of, false)
+	return e.cardSeen(of, ScopeRemote)
 }
 
 // knownRemotely is like known, but with the keys that other nodes may see.
 func (e *Engine) knownRemotely(of int, key string) Outcome {
 	c := e.store.cards[int32(of)]
-	_, has := e.store.visible(int32(of), key, false)
+	_, has := e.store.visible(int32(of), key, ScopeRemote)
 	switch {
 	case c != nil && c.committed && (key == "" || has):
 		return Found

@@ -23,10 +23,10 @@ func (e *Engine) Name(rank int, tag Tag, kind NameKind, service, port []byte) er
 	return nil
 }
 
-// NameResult answers a NameOp: ok is false if the name is taken (publish) or unknown (lookup,
-// unpublish); port is the result of a lookup. Unknown ids are ignored, since a rank may end while
-// its request is under way.
-func (e *Engine) NameResult(id uint64, ok bool, port string) {
+// NameResult answers a NameOp. If ok, text is the port that a lookup found. If not, text says which
+// limit the request would exceed, or is empty if the name is taken (publish) or unknown (lookup,
+// unpublish). Unknown ids are ignored, since a rank may end while its request is under way.
+func (e *Engine) NameResult(id uint64, ok bool, text string) {
 	w, found := e.answered(id)
 	if !found || w.op.Kind == 0 {
 		return
@@ -35,10 +35,10 @@ func (e *Engine) NameResult(id uint64, ok bool, port string) {
 	if e.protocol == ProtocolPMIx {
 		maxPort = MaxPublished
 	}
-	if len(port) > maxPort {
-		ok, port = false, ""
+	if len(text) > maxPort {
+		ok, text = false, ""
 	}
-	e.emit(Event{Kind: EventNameAnswer, Rank: w.rank, Tag: w.tag, Name: w.op, OK: ok, Value: port})
+	e.emit(Event{Kind: EventNameAnswer, Rank: w.rank, Tag: w.tag, Name: w.op, OK: ok, Value: text})
 }
 
 // Spawn emits a request for new processes as EventSpawn; SpawnResult answers it.

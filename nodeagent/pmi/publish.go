@@ -27,14 +27,14 @@ func (s *store) publish(at setKey, value string) {
 	if s.publisher == nil || s.unpublished != nil || at.rank < 0 {
 		return
 	}
-	own, hidden := ScopeRemote, ScopeNode
+	seen := ScopeRemote
 	if s.isHere(at.rank) {
-		own, hidden = ScopeNode, ScopeRemote
+		seen = ScopeNode
 	}
-	if at.scope == hidden || at.scope == ScopeProcess {
+	if at.scope != seen && at.scope != ScopeGlobal {
 		return
 	}
-	if at.scope == ScopeGlobal && s.sets[setKey{at.rank, own, at.key}].isCommitted {
+	if at.scope == ScopeGlobal && s.sets[setKey{at.rank, seen, at.key}].isCommitted {
 		return
 	}
 	s.unpublished = s.publisher.Put(int(at.rank), at.key, value)

@@ -82,14 +82,10 @@ func (s *store) card(rank int32) *card {
 	return c
 }
 
-// visible returns the value of a rank's key as another rank sees it, of the same node or of another
-// one.
-func (s *store) visible(rank int32, key string, sameNode bool) (string, bool) {
-	own := ScopeRemote
-	if sameNode {
-		own = ScopeNode
-	}
-	for _, scope := range [...]Scope{own, ScopeGlobal} {
+// visible returns the value of a rank's key as another rank sees it: of the same node (ScopeNode) or
+// of another one (ScopeRemote).
+func (s *store) visible(rank int32, key string, from Scope) (string, bool) {
+	for _, scope := range [...]Scope{from, ScopeGlobal} {
 		if entry := s.sets[setKey{rank, scope, key}]; entry.isCommitted {
 			return entry.committed, true
 		}
@@ -147,20 +143,25 @@ func (s *rankState) exchanged(f *fenceState) {
 }
 
 // Card returns the known keys of a rank of this job, as another rank of this node sees them.
-func (e *Engine) Card(of int) []KV { return e.cardSeen(of, e.isLocal(of)) }
+func (e *Engine) Card(of int) []KV { return e.cardSeen(of, e.seenFrom(of)) }
 
-func (e *Engine) cardSeen(of int, sameNode bool) []KV {
+// seenFrom returns the scope of the keys that ranks of this node see of a rank, beside ScopeGlobal.
+func (e *Engine) seenFrom(of int) Scope {
+	if e.isLocal(of) {
+		return ScopeNode
+	}
+	return ScopeRemote
+}
+
+// cardSeen is like Card, for a reader as in visible.
+func (e *Engine) cardSeen(of int, from Scope) []KV {
 	c := e.store.cards[int32(of)]
 	if c == nil {
 		return nil
 	}
-	hidden := ScopeNode
-	if sameNode {
-		hidden = ScopeRemote
-	}
 	pairs := make([]KV, 0, len(c.keys))
 	for _, at := range c.keys {
-		if at.scope != hidden && at.scope != ScopeProcess {
+		if at.scope == from || at.scope == ScopeGlobal {
 			pairs = append(pairs, KV{at.key, e.store.sets[at].committed})
 		}
 	}

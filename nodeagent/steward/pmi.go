@@ -216,14 +216,18 @@ func (s *steward) answerName(m *scorev1.NameReply) {
 	if !s.answered(request{kind: requestName, number: m.GetRequest()}) {
 		return
 	}
+	text := m.GetPort()
+	if !m.GetOk() {
+		text = m.GetError()
+	}
 	if s.job.speaksPMIx() {
 		s.withEngine(func(e *pmi.Engine) error {
-			e.NameResult(m.GetRequest(), m.GetOk(), m.GetPort())
+			e.NameResult(m.GetRequest(), m.GetOk(), text)
 			return nil
 		})
 		return
 	}
-	s.applyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), m.GetPort()))
+	s.applyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), text))
 }
 
 func (s *steward) answerSpawn(m *scorev1.SpawnReply) {

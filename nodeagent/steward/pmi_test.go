@@ -208,14 +208,17 @@ func TestFenceThatCannotComplete(t *testing.T) {
 func TestNames(t *testing.T) {
 	needBash(t)
 	a := start(t)
-	a.run(1, speaking(`say "cmd=lookup_name service=ocean"; echo "$a"; say "cmd=finalize"`))
+	a.run(1, speaking(`say "cmd=lookup_name service=ocean"; echo "$a"; say "cmd=publish_name service=sea port=p"; echo "$a"; say "cmd=finalize"`))
 	r := await(a, "a name request", 0, (*stewardpb.FromSteward).GetName)
 	if r.GetOp() != scorev1.NameOp_NAME_OP_LOOKUP || r.GetService() != "ocean" || r.GetJobId() != testJob {
 		t.Errorf("request: %v", r)
 	}
 	a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: r.GetRequest(), Ok: true, Port: "tag#0"}))
-	if out := readAll(t, a.stdio())[stream{0, 1}]; !strings.Contains(out, "port=tag#0") {
-		t.Errorf("answer %q", out)
+	r = await(a, "a name request", 1, (*stewardpb.FromSteward).GetName)
+	a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: r.GetRequest(), Error: "too many names"}))
+	out := readAll(t, a.stdio())[stream{0, 1}]
+	if !strings.Contains(out, "port=tag#0") || !strings.Contains(out, "msg=too_many_names") {
+		t.Errorf("answers %q", out)
 	}
 	a.exits()
 }

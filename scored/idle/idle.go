@@ -155,7 +155,10 @@ func (g *Gang) Tick(now int64, alone bool) Question {
 		g.stuck, g.examinations, g.wakeSource, g.deadline = 0, 0, "a job of its family", now+int64(MaxAgain)
 		return Question{}
 	}
-	return g.ask(now, g.state != Doubtful)
+	if g.state == Doubtful {
+		return g.ask(now)
+	}
+	return g.askExamined(now)
 }
 
 func (g *Gang) wake() {
@@ -179,19 +182,23 @@ func (g *Gang) collect(now int64) Question {
 		g.epochs[node] = c.Epoch
 	}
 	g.state = Doubtful
-	return g.ask(now, false)
+	return g.ask(now)
 }
 
 // ask puts a question to all nodes.
-func (g *Gang) ask(now int64, examine bool) Question {
-	g.question = Question{Request: g.question.Request + 1, Examine: examine}
-	if examine {
-		g.wakeSource = ""
-	}
+func (g *Gang) ask(now int64) Question {
+	g.question = Question{Request: g.question.Request + 1}
 	for node := range g.cuts {
 		g.waiting[node] = true
 	}
 	g.deadline = now + int64(answerTime)
+	return g.question
+}
+
+// askExamined is like ask; the nodes also examine what could wake the gang.
+func (g *Gang) askExamined(now int64) Question {
+	g.ask(now)
+	g.question.Examine, g.wakeSource = true, ""
 	return g.question
 }
 

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/gang"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"slices"
@@ -77,7 +78,7 @@ func (c *controller) childMemory(child *job) ([]int64, error) {
 		}
 	}
 	if left < minMemory {
-		return nil, limitError("the program and what it has spawned have %s on each node, which is all of your limit", memoryText(limit-max(left, 0)))
+		return nil, limitError("the program and what it has spawned have %s on each node, which is all of your limit", gang.FormatMemory(limit-max(left, 0)))
 	}
 	for i := range promises {
 		promises[i] = min(promises[i], left)

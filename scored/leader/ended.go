@@ -80,11 +80,11 @@ func (c *controller) onHeldJobs(node string, held []uint64) {
 		if p == nil || !p.outputUnknown {
 			continue
 		}
-		holds := slices.Contains(held, j.id)
-		if !holds && j.needsOwner() {
+		p.lost = !slices.Contains(held, j.id)
+		if p.lost && j.needsOwner() {
 			c.noteMissingOutput(j, node, "the node has lost it")
 		}
-		c.noteHeld(j, p, holds)
+		c.outputKnown(j, p)
 	}
 }
 
@@ -92,8 +92,9 @@ func (c *controller) onHeldJobs(node string, held []uint64) {
 func (c *controller) lostEnded(node string) {
 	for _, j := range c.sortedJobs() {
 		if p := j.part(node); p != nil && p.outputUnknown {
+			p.lost = true
 			c.noteMissingOutput(j, node, "the node was lost")
-			c.noteHeld(j, p, false)
+			c.outputKnown(j, p)
 		}
 	}
 }
@@ -112,8 +113,9 @@ func (c *controller) noteMissingOutput(j *job, node, because string) {
 	}
 }
 
-func (c *controller) noteHeld(j *job, p *part, held bool) {
-	p.outputUnknown, p.lost = false, !held
+// outputKnown goes on with the end of a job when it is known whether p's node keeps its output.
+func (c *controller) outputKnown(j *job, p *part) {
+	p.outputUnknown = false
 	if j.outputUnknown() {
 		return
 	}

@@ -1,6 +1,8 @@
 package leader
 
 import (
+	"errors"
+	"fmt"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
@@ -29,6 +31,13 @@ const (
 	// that lost them is back within NodeGrace, and few of a job's ranks use names at the same time.
 	maxKeptReplies = state.MaxAnswersPerJob
 	maxKeptBytes   = state.MaxAnswerBytes
+)
+
+var (
+	// errNameTaken refuses a name that is published already.
+	errNameTaken = errors.New("the name is taken")
+	// errJobEnding refuses names to a job whose names are about to be removed.
+	errJobEnding = errors.New("the job is ending")
 )
 
 // nameKey identifies a name: users do not see each other's names.
@@ -118,11 +127,19 @@ func (c *controller) nameRequest(n *node, m *scorev1.NameRequest) {
 		if found, ok := c.names[key]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
 			c.readOnce(key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()})
-		} else if m.GetWait() && c.waitForName(j, key, requestKey{n.name, m.GetRequest()}) {
-			return
+		} else if m.GetWait() {
+			err := c.waitForName(j, key, requestKey{n.name, m.GetRequest()})
+			if err == nil {
+				return
+			}
+			reply.Error = err.Error()
 		}
 	case scorev1.NameOp_NAME_OP_PUBLISH:
-		reply.Ok = c.publish(key, name{m.GetPort(), j.id, once, requestKey{n.name, m.GetRequest()}})
+		err := c.publish(key, name{m.GetPort(), j.id, once, requestKey{n.name, m.GetRequest()}})
+		reply.Ok = err == nil
+		if err != nil && !errors.Is(err, errNameTaken) {
+			reply.Error = err.Error()
+		}
 	case scorev1.NameOp_NAME_OP_UNPUBLISH:
 		reply.Ok, once = c.unpublish(j, key, state.NameRequest{Job: j.id, Node: n.name, Number: m.GetRequest()}), true
 	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
@@ -142,13 +159,16 @@ func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
 }
 
 // waitForName queues a lookup. An agent that has lost its stream asks again.
-func (c *controller) waitForName(j *job, key nameKey, by requestKey) bool {
+func (c *controller) waitForName(j *job, key nameKey, by requestKey) error {
 	if _, waits := j.lookups[by]; waits {
-		return true
+		return nil
 	}
 	a := c.account(key.uid, j.user.GetUser())
-	if !j.active() || len(j.lookups) >= maxLookups || a.lookups >= maxLookupsOfOne {
-		return false
+	switch {
+	case !j.active():
+		return errJobEnding
+	case len(j.lookups) >= maxLookups || a.lookups >= maxLookupsOfOne:
+		return fmt.Errorf("%d lookups of your jobs, %d of this one, wait for names; no more can", a.lookups, len(j.lookups))
 	}
 	if j.lookups == nil {
 		j.lookups = make(map[requestKey]nameKey)
@@ -156,7 +176,7 @@ func (c *controller) waitForName(j *job, key nameKey, by requestKey) bool {
 	j.lookups[by] = key
 	a.lookups++
 	c.lookups[key] = append(c.lookups[key], nameWait{j.id, by})
-	return true
+	return nil
 }
 
 // namePublished answers lookups that wait for a name; a name that is read once goes to the first.
@@ -193,32 +213,47 @@ func (c *controller) readOnce(key nameKey, by state.NameRequest) {
 
 // publish publishes a name. A repeated request is granted again, since an agent may have lost the
 // answer.
-func (c *controller) publish(key nameKey, wanted name) bool {
+func (c *controller) publish(key nameKey, wanted name) error {
 	if old, taken := c.names[key]; taken {
 		if old.by == (requestKey{}) {
 			old.by = wanted.by
 		}
-		return old == wanted
+		if old != wanted {
+			return errNameTaken
+		}
+		return nil
 	}
 	j := c.jobs[wanted.job]
-	if !j.active() || len(key.service) > maxServiceName || len(wanted.port) > maxPortName || key.service == "" || j.names >= state.MaxNamesPerJob {
-		return false
-	}
-	size := wanted.size(key.service)
-	if c.account(key.uid, j.user.GetUser()).published+size > maxPublishedOfOne {
-		return false
-	}
-	if !texts.Valid(key.service, wanted.port) && c.requireProtocol(protocol.Texts) != nil {
-		return false
+	if err := c.mayPublish(j, key, wanted); err != nil {
+		return err
 	}
 	j.names++
-	c.countPublished(j, size)
+	c.countPublished(j, wanted.size(key.service))
 	c.names[key] = wanted
 	c.propose(&statepb.Command{Command: &statepb.Command_PublishName{PublishName: &statepb.PublishName{
 		JobId: j.id, Service: key.service, Port: wanted.port, Once: wanted.once,
 		By: c.requestBy(state.NameRequest{Job: j.id, Node: wanted.by.node, Number: wanted.by.request}),
 	}}})
-	return true
+	return nil
+}
+
+// mayPublish refuses a name that is too much for the cluster.
+func (c *controller) mayPublish(j *job, key nameKey, wanted name) error {
+	switch {
+	case !j.active():
+		return errJobEnding
+	case key.service == "" || len(key.service) > maxServiceName:
+		return fmt.Errorf("a name has 1 to %d bytes, not %d", maxServiceName, len(key.service))
+	case len(wanted.port) > maxPortName:
+		return fmt.Errorf("%d bytes are published under one name, the most is %d", len(wanted.port), maxPortName)
+	case j.names >= state.MaxNamesPerJob:
+		return fmt.Errorf("the job has published %d names, the most that it may; unpublish some", j.names)
+	case c.account(key.uid, j.user.GetUser()).published+wanted.size(key.service) > maxPublishedOfOne:
+		return fmt.Errorf("what your jobs have published is all of the %d MiB that it may be; unpublish some names", maxPublishedOfOne>>20)
+	case !texts.Valid(key.service, wanted.port):
+		return c.requireProtocol(protocol.Texts)
+	}
+	return nil
 }
 
 // requestBy returns the request for the log, or nil if the log's protocol does not have it.

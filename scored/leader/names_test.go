@@ -74,7 +74,8 @@ func TestLookupsOfOneJobAreBounded(t *testing.T) {
 	w.receive("n1", lookup(flooder, 1, "name0")) // asked again: it waits already
 	w.receive("n1", lookup(other, 1, "ocean"))
 	w.receive("n1", publish(other, 2, "ocean"))
-	want := fmt.Sprintf("n1: Name request %d ok false port \"\"\nlog: PublishName %d ocean\n", maxLookups+1, other) +
+	want := fmt.Sprintf("n1: Name request %d: %d lookups of your jobs, %[2]d of this one, wait for names; no more can\nlog: PublishName %d ocean\n",
+		maxLookups+1, maxLookups, other) +
 		"n1: Name request 2 ok true port \"\"\nn1: Name request 1 ok true port \"tag\"\n"
 	if got := w.seen.String(); got != want {
 		t.Errorf("sent:\n%swant:\n%s", got, want)
@@ -134,12 +135,16 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 	other := w.submitAs(8, jobSpec(1))
 	w.start(other)
 	request := uint64(0)
+	refusals := make(map[string]bool)
 	publishOnce := func(id uint64, service string) (ok bool) {
 		request++
 		w.seen.Reset()
 		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
 			JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: service, Port: strings.Repeat("p", maxPortName), Once: true,
 		}}})
+		if refusal, found := strings.CutPrefix(w.seen.String(), fmt.Sprintf("n1: Name request %d: ", request)); found {
+			refusals[refusal] = true
+		}
 		return strings.Contains(w.seen.String(), "ok true")
 	}
 	fill := func() (published int) {
@@ -156,6 +161,9 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 	const each = maxPortName + len("1-100")
 	if n := fill(); n > maxPublishedOfOne/maxPortName || n < maxPublishedOfOne/each-1 {
 		t.Errorf("%d names of %d bytes are published", n, maxPortName)
+	}
+	if want := "what your jobs have published is all of the 16 MiB that it may be; unpublish some names\n"; len(refusals) != 1 || !refusals[want] {
+		t.Errorf("the refusals are %v", refusals)
 	}
 	if !publishOnce(other, "ocean") {
 		t.Error("another user is refused")
@@ -179,6 +187,37 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 	}
 }
 
+// TestRefusedNames: an agent learns why a name is refused; no reason means that it is taken.
+func TestRefusedNames(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 4))
+	id := w.submitAs(7, jobSpec(1))
+	w.start(id)
+	w.receive("n1", publish(id, 1, "ocean"))
+	for _, test := range []struct{ service, port, want string }{
+		{"ocean", "other", `Name request 2 ok false port ""`},
+		{"", "", "Name request 2: a name has 1 to 640 bytes, not 0"},
+		{strings.Repeat("s", maxServiceName+1), "", "Name request 2: a name has 1 to 640 bytes, not 641"},
+		{"sea", strings.Repeat("p", maxPortName+1), "Name request 2: 16385 bytes are published under one name, the most is 16384"},
+	} {
+		w.seen.Reset()
+		m := publish(id, 2, test.service)
+		m.GetName().Port = test.port
+		w.receive("n1", m)
+		if got := w.seen.String(); got != "n1: "+test.want+"\n" {
+			t.Errorf("sent %q, want %q", got, test.want)
+		}
+	}
+	for i := range uint64(state.MaxNamesPerJob) {
+		w.seen.Reset()
+		w.receive("n1", publish(id, 3+i, fmt.Sprint("sea", i)))
+	}
+	want := fmt.Sprintf("n1: Name request %d: the job has published 256 names, the most that it may; unpublish some\n", 2+state.MaxNamesPerJob)
+	if got := w.seen.String(); got != want {
+		t.Errorf("sent %q, want %q", got, want)
+	}
+}
+
 // TestLookupsOfOneUserAreBounded: one name that all jobs of a user wait for cannot give an agent
 // more answers than may wait for it.
 func TestLookupsOfOneUserAreBounded(t *testing.T) {
@@ -197,7 +236,8 @@ func TestLookupsOfOneUserAreBounded(t *testing.T) {
 	w.seen.Reset()
 	w.receive("n1", lookup(ids[2], 1, "ocean"))
 	w.receive("n1", lookup(other, 1, "ocean"))
-	if got := w.seen.String(); got != "n1: Name request 1 ok false port \"\"\n" {
+	want := fmt.Sprintf("n1: Name request 1: %d lookups of your jobs, 0 of this one, wait for names; no more can\n", maxLookupsOfOne)
+	if got := w.seen.String(); got != want {
 		t.Errorf("sent %q", got)
 	}
 	w.b.onMessage("n1", w.links["n1"], publish(ids[2], 2, "ocean"))

@@ -77,9 +77,9 @@ func TestTextsNeedTheirProtocol(t *testing.T) {
 		t.Errorf("a spawn: %v", err)
 	}
 	publish := func(service, port string) bool {
-		granted := w.b.publish(nameKey{7, service}, name{port: port, job: id})
+		err := w.b.publish(nameKey{7, service}, name{port: port, job: id})
 		w.settle()
-		return granted
+		return err == nil
 	}
 	if publish("s\xff", "p") || publish("s", "p\xff") || !publish("s", "p") {
 		t.Error("names")

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"math"
+	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"time"
@@ -85,8 +86,8 @@ func (c *controller) withinLimits(j *job, caller Caller) error {
 	case limits.GetCpus() > 0 && cpus > uint64(limits.GetCpus()) && !spec.GetOversubscribe():
 		return limitError("the job asks for %d CPUs, %d more than your limit of %d", cpus, cpus-uint64(limits.GetCpus()), limits.GetCpus())
 	case limits.GetMemoryPerNodeBytes() > 0 && spec.GetMemoryPerNodeBytes() > limits.GetMemoryPerNodeBytes():
-		return limitError("the job asks for %s on each node, %s more than your limit of %s", memoryText(asInt(spec.GetMemoryPerNodeBytes())),
-			memoryText(asInt(spec.GetMemoryPerNodeBytes()-limits.GetMemoryPerNodeBytes())), memoryText(asInt(limits.GetMemoryPerNodeBytes())))
+		return limitError("the job asks for %s on each node, %s more than your limit of %s", gang.FormatMemory(asInt(spec.GetMemoryPerNodeBytes())),
+			gang.FormatMemory(asInt(spec.GetMemoryPerNodeBytes()-limits.GetMemoryPerNodeBytes())), gang.FormatMemory(asInt(limits.GetMemoryPerNodeBytes())))
 	case limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() > limits.GetTimeNanos():
 		return limitError("the job asks for a run time of %v, %v more than your limit of %v", time.Duration(spec.GetTimeLimitNanos()),
 			time.Duration(spec.GetTimeLimitNanos()-limits.GetTimeNanos()), time.Duration(limits.GetTimeNanos()))

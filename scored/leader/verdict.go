@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/gang"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -73,7 +74,7 @@ func limitNote(limit int64) string {
 	if limit == 0 {
 		return ""
 	}
-	return " (" + memoryText(limit) + ")"
+	return " (" + gang.FormatMemory(limit) + ")"
 }
 
 func coreNote(exit *scorev1.RankExited) string {
@@ -89,17 +90,6 @@ func signalText(signal int32) string {
 		return fmt.Sprintf("%d (%s)", signal, name)
 	}
 	return fmt.Sprint(signal)
-}
-
-// memoryText returns "512 MiB".
-func memoryText(bytes int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
-	unit := 0
-	for bytes >= 1024 && bytes%1024 == 0 && unit < len(units)-1 {
-		bytes /= 1024
-		unit++
-	}
-	return fmt.Sprintf("%d %s", bytes, units[unit])
 }
 
 // abortVerdict returns the verdict for an abort: by a rank; before any rank of the node was

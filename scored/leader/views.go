@@ -141,9 +141,9 @@ func (c *controller) matrixView() *scorev1.GetMatrixResponse {
 		if !j.active() {
 			continue
 		}
-		row(j.row).Cells = append(row(j.row).Cells, cells(j, false)...)
+		row(j.row).Cells = append(row(j.row).Cells, cells(j)...)
 		for _, index := range guests[j.id] {
-			row(int(index)).Cells = append(row(int(index)).Cells, cells(j, true)...)
+			row(int(index)).Cells = append(row(int(index)).Cells, guestCells(j)...)
 		}
 	}
 	for _, r := range rows {
@@ -156,10 +156,20 @@ func (c *controller) matrixView() *scorev1.GetMatrixResponse {
 	return view
 }
 
-func cells(j *job, alternate bool) []*scorev1.MatrixRow_Cell {
+// cells returns a job's places in its own row.
+func cells(j *job) []*scorev1.MatrixRow_Cell {
 	out := make([]*scorev1.MatrixRow_Cell, len(j.parts))
 	for i, p := range j.parts {
-		out[i] = &scorev1.MatrixRow_Cell{Node: p.Node, JobId: j.id, Alternate: alternate, Cpus: p.CPUs}
+		out[i] = &scorev1.MatrixRow_Cell{Node: p.Node, JobId: j.id, Cpus: p.CPUs}
+	}
+	return out
+}
+
+// guestCells returns a job's places in another row in which it runs, too.
+func guestCells(j *job) []*scorev1.MatrixRow_Cell {
+	out := cells(j)
+	for _, cell := range out {
+		cell.Alternate = true
 	}
 	return out
 }

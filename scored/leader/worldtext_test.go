@@ -126,6 +126,9 @@ func messageText(message *scorev1.ServerMessage) string {
 	case *scorev1.ServerMessage_Forget:
 		return fmt.Sprintf("Forget %d", m.Forget.GetJobId())
 	case *scorev1.ServerMessage_Name:
+		if m.Name.GetError() != "" {
+			return fmt.Sprintf("Name request %d: %s", m.Name.GetRequest(), m.Name.GetError())
+		}
 		return fmt.Sprintf("Name request %d ok %v port %q", m.Name.GetRequest(), m.Name.GetOk(), m.Name.GetPort())
 	case *scorev1.ServerMessage_Spawn:
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())

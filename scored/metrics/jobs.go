@@ -36,7 +36,7 @@ func (s *Switches) AddToTop(r *scorev1.GetTopResponse) {
 	defer s.mu.Unlock()
 	s.settle(s.now().Add(-joinWindow))
 	toRunning, skew := s.joined()
-	r.ToRunning, r.Skew, r.SinceNanos = stepTimes("to_running", &toRunning, false), stepTimes("skew", &skew, false), s.sinceNanos()
+	r.ToRunning, r.Skew, r.SinceNanos = stepTimes("to_running", &toRunning), stepTimes("skew", &skew), s.sinceNanos()
 	jobs := make(map[uint64]*scorev1.TopJob, len(r.GetJobs()))
 	for _, j := range r.GetJobs() {
 		jobs[j.GetJobId()] = j
@@ -73,7 +73,7 @@ func timesOf(m ctxswitch.Measure, h *histogram.Histogram) *scorev1.StepTimes {
 	if h == nil || h.Count() == 0 {
 		return nil
 	}
-	return stepTimes(ctxswitch.MeasureTable[m].Name, h, false)
+	return stepTimes(ctxswitch.MeasureTable[m].Name, h)
 }
 
 // flushes counts how contexts left their channels; nil if none ever did.

@@ -14,10 +14,14 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.settle(s.now().Add(-joinWindow))
+	times := stepTimes
+	if request.GetHistograms() {
+		times = wholeStepTimes
+	}
 	toRunning, skew := s.joined()
 	response := &scorev1.SwitchMetricsResponse{
-		Skew:             stepTimes("skew", &skew, request.GetHistograms()),
-		ToRunning:        stepTimes("to_running", &toRunning, request.GetHistograms()),
+		Skew:             times("skew", &skew),
+		ToRunning:        times("to_running", &toRunning),
 		MissedBoundaries: s.missed,
 		LateFreezes:      s.late,
 		SinceNanos:       s.sinceNanos(),
@@ -30,7 +34,7 @@ func (s *Switches) Response(request *scorev1.SwitchMetricsRequest) *scorev1.Swit
 		group := &scorev1.SwitchMetricsResponse_Group{Node: key.node, JobId: key.job, Flushes: d.flushes()}
 		for i, h := range d.steps {
 			if h != nil {
-				group.Steps = append(group.Steps, stepTimes(ctxswitch.MeasureTable[i].Name, h, request.GetHistograms()))
+				group.Steps = append(group.Steps, times(ctxswitch.MeasureTable[i].Name, h))
 			}
 		}
 		response.Groups = append(response.Groups, group)
@@ -72,13 +76,16 @@ const (
 	high   = 0.99
 )
 
-func stepTimes(name string, h *histogram.Histogram, whole bool) *scorev1.StepTimes {
-	times := &scorev1.StepTimes{
+func stepTimes(name string, h *histogram.Histogram) *scorev1.StepTimes {
+	return &scorev1.StepTimes{
 		Step: name, Count: h.Count(), SumNanos: int64(min(h.Sum(), 1<<63-1)),
 		MedianNanos: h.Quantile(median).Nanoseconds(), P99Nanos: h.Quantile(high).Nanoseconds(), MaxNanos: h.Max().Nanoseconds(),
 	}
-	if whole {
-		times.Histogram, _ = h.MarshalBinary() // it never fails
-	}
+}
+
+// wholeStepTimes is like stepTimes, with the distribution itself.
+func wholeStepTimes(name string, h *histogram.Histogram) *scorev1.StepTimes {
+	times := stepTimes(name, h)
+	times.Histogram, _ = h.MarshalBinary() // it never fails
 	return times
 }

@@ -142,7 +142,7 @@ func (c *promiscuous) Input(now int64, from link.Address, frame []byte) {
 	var f Frame
 	if f.Decode(frame) && f.Kind == FrameData && (f.Job != c.spec.Job || f.Channel != c.spec.Channel || f.To != c.spec.Rank) {
 		f.Job, f.Channel, f.To = c.spec.Job, c.spec.Channel, c.spec.Rank
-		f.Answer = flowctl.AwayAnswer(f.Data) // which means nothing to this sender
+		f.Answer = flowctl.Answer{Kind: flowctl.Away, Echo: f.Data.Tx} // which means nothing to this sender
 		frame = encoded(&f)
 	}
 	c.Context.Input(now, from, frame)

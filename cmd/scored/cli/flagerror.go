@@ -17,12 +17,12 @@ func flagError(command *cobra.Command, err error) error {
 	if !ok {
 		return cmdline.FlagError(command, err)
 	}
-	if _, ok := errors.AsType[*strconv.NumError](invalid.Unwrap()); !ok {
-		return err
+	cause := invalid.Unwrap()
+	if _, ok := errors.AsType[*strconv.NumError](cause); ok {
+		cause = errors.New("write a whole number from 0 on")
+		if invalid.GetFlag().Value.Type() == "bool" {
+			cause = errors.New("it is true or false")
+		}
 	}
-	should := "write a whole number from 0 on"
-	if invalid.GetFlag().Value.Type() == "bool" {
-		should = "it is true or false"
-	}
-	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), should)
+	return fmt.Errorf("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }

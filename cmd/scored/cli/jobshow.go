@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/scored/client/phases"
@@ -151,7 +152,7 @@ func askedWords(spec *scorev1.JobSpec) string {
 		words = append(words, fmt.Sprintf("%d CPUs each", spec.GetCpusPerTask()))
 	}
 	if memory := spec.GetMemoryPerNodeBytes(); memory > 0 {
-		words = append(words, shortBytes(memory)+" per node")
+		words = append(words, gang.FormatMemory(int64(memory))+" per node")
 	}
 	if spec.GetPriority() != 0 {
 		words = append(words, fmt.Sprintf("priority %d", spec.GetPriority()))

@@ -28,7 +28,7 @@ func (f *listFlags) add(c *caller, command *cobra.Command, since, state string, 
 	flags := command.Flags()
 	flags.StringVarP(&f.user, "user", "u", "", "jobs of this `user` only, by name or number")
 	flags.StringSliceVarP(&f.states, "state", "s", nil, state+" (`words`, with commas between them): "+strings.Join(words, ", "))
-	flags.StringVar(&f.since, "since", "", since+" at this `time` or later: a time ago (90m, 24h), a day (2006-01-02), or 2006-01-02T15:04:05")
+	flags.StringVar(&f.since, "since", "", since+" at this `time` or later: a time ago (90m, 2d), a day (2006-01-02), or 2006-01-02T15:04:05")
 	flags.Uint32VarP(&f.limit, "limit", "n", 0, "only the latest ones, at most this `number`")
 	AddJSON(command, &f.asJSON)
 	// These fail only for flags that do not exist.
@@ -61,7 +61,7 @@ func sinceNanos(text string, now time.Time) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+	if ago, err := cmdline.ParseSpan(text); err == nil {
 		return now.Add(-ago).UnixNano(), nil
 	}
 	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05"} {
@@ -69,7 +69,7 @@ func sinceNanos(text string, now time.Time) (int64, error) {
 			return at.UnixNano(), nil
 		}
 	}
-	return 0, errors.New("--since " + strconv.Quote(text) + ": write a time ago as in 90m, a day as in 2026-01-31, or 2026-01-31T12:00:00")
+	return 0, errors.New("--since " + strconv.Quote(text) + ": write a time ago as in 90m or 2d, a day as in 2026-01-31, or 2026-01-31T12:00:00")
 }
 
 // stateWords returns the words of --state, and their values.

@@ -53,7 +53,7 @@ jobs that are left, and 'scored node resume' lets the nodes run new jobs again.`
 	command.Flags().StringVar(&reason, "reason", "", "`text` that says why, shown by 'scored node list' and 'scored job explain'")
 	command.Flags().BoolVar(&requeue, "requeue", false, "put jobs that were submitted with --requeue back into the queue")
 	command.Flags().BoolVar(&wait, "wait", false, "let running jobs continue to their end (the default)")
-	command.Flags().DurationVar(&timeout, "timeout", 0, "longest `time` to wait for the jobs (default: no limit)")
+	addSpan(command.Flags(), &timeout, "timeout", "", "longest `time` to wait for the jobs (default: no limit)")
 	command.MarkFlagsMutuallyExclusive("requeue", "wait")
 	AddJSON(command, &asJSON)
 	return command

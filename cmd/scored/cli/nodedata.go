@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/gang"
 	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func printNodes(out io.Writer, nodes []*scorev1.Node) error {
 	t := newTable(out, "NAME", "STATE", "CPUS", "MEMORY", "PROMISED", "CHANNELS", "JOBS", "ADDRESS", "VERSION", "REASON")
 	for _, node := range nodes {
 		t.row(node.GetName(), nodeWord(node), cpuWord(node), shortBytes(node.GetMemoryBytes()),
-			shortBytes(node.GetMemoryUsedBytes()), fmt.Sprintf("%d/%d", node.GetChannelsUsed(), node.GetChannels()),
+			gang.FormatMemory(int64(node.GetMemoryUsedBytes())), fmt.Sprintf("%d/%d", node.GetChannelsUsed(), node.GetChannels()),
 			strconv.Itoa(int(node.GetJobs())), node.GetAddress(), orDash(printable(node.GetVersion())), orDash(printable(node.GetDrainReason())))
 	}
 	return t.flush()
@@ -138,7 +139,7 @@ func printNode(out io.Writer, node *scorev1.Node, now int64) error {
 	t.row("version", node.GetVersion())
 	t.row("certificate", certificateWord(node))
 	t.row("CPUs", cpuWord(node))
-	t.row("memory", fmt.Sprintf("%s, of which %s promised to jobs", shortBytes(node.GetMemoryBytes()), shortBytes(node.GetMemoryUsedBytes())))
+	t.row("memory", fmt.Sprintf("%s, of which %s promised to jobs", shortBytes(node.GetMemoryBytes()), gang.FormatMemory(int64(node.GetMemoryUsedBytes()))))
 	t.row("channels", fmt.Sprintf("%d at a time, of which %s", node.GetChannels(), channelsUsed(node)))
 	t.row("link", linkWord(node))
 	t.row("jobs", orDash(jobWords(node.GetJobIds())))

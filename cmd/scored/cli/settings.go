@@ -27,23 +27,27 @@ func settingsHelp() string {
 	return out.String()
 }
 
-// completeSettings offers the settings, then the words that a value may be.
-func completeSettings(values bool) cobra.CompletionFunc {
-	return func(_ *cobra.Command, arguments []string, _ string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
-		switch len(arguments) {
-		case 0:
-			for i := range settings {
-				found = append(found, cobra.CompletionWithDesc(settings[i].key, settings[i].about))
-			}
-		case 1:
-			if one, err := findSetting(arguments[0]); err == nil && values {
-				for _, word := range one.words {
-					found = append(found, cobra.CompletionWithDesc(word, "or "+one.allowed))
-				}
-			}
+// completeSetting offers the settings.
+func completeSetting(_ *cobra.Command, arguments []string, _ string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(arguments) == 0 {
+		for i := range settings {
+			found = append(found, cobra.CompletionWithDesc(settings[i].key, settings[i].about))
 		}
-		return found, cobra.ShellCompDirectiveNoFileComp
 	}
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeSettingAndValue offers the settings, then the words that a value may be.
+func completeSettingAndValue(command *cobra.Command, arguments []string, typed string) (found []cobra.Completion, _ cobra.ShellCompDirective) {
+	if len(arguments) != 1 {
+		return completeSetting(command, arguments, typed)
+	}
+	if one, err := findSetting(arguments[0]); err == nil {
+		for _, word := range one.words {
+			found = append(found, cobra.CompletionWithDesc(word, "or "+one.allowed))
+		}
+	}
+	return found, cobra.ShellCompDirectiveNoFileComp
 }
 
 func configListCommand(c *caller) *cobra.Command {
@@ -77,7 +81,7 @@ func configGetCommand(c *caller) *cobra.Command {
 		Short:             "show one setting, or all",
 		Long:              "Shows one setting, without its name, or all. 'scored config list' explains them.",
 		Args:              atMostOne("setting"),
-		ValidArgsFunction: completeSettings(false),
+		ValidArgsFunction: completeSetting,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			shown := settings
 			if len(arguments) > 0 {
@@ -159,7 +163,7 @@ func configSetCommand(c *caller) *cobra.Command {
 		Example: `  scored config set slice 50ms
   scored config set history default`,
 		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: completeSettings(true),
+		ValidArgsFunction: completeSettingAndValue,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) != 2 {
 				return errors.New("name a setting and its new value, as in: scored config set slice 10ms")

@@ -68,16 +68,16 @@ func TestBoundsAreTheServers(t *testing.T) {
 }
 
 func TestCompleteSettings(t *testing.T) {
-	names, _ := completeSettings(true)(nil, nil, "")
+	names, _ := completeSettingAndValue(nil, nil, "")
 	if len(names) != len(settings) {
 		t.Errorf("offered %v", names)
 	}
-	words, directive := completeSettings(true)(nil, []string{"fair_share"}, "")
+	words, directive := completeSettingAndValue(nil, []string{"fair_share"}, "")
 	if len(words) != 1 || directive != cobra.ShellCompDirectiveNoFileComp {
 		t.Errorf("offered %v, %v", words, directive)
 	}
 	for _, arguments := range [][]string{{"slice"}, {"nothing"}, {"fair_share", "7"}} {
-		if words, _ := completeSettings(true)(nil, arguments, ""); len(words) > 0 {
+		if words, _ := completeSettingAndValue(nil, arguments, ""); len(words) > 0 {
 			t.Errorf("after %v: offered %v", arguments, words)
 		}
 	}

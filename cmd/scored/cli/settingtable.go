@@ -35,99 +35,111 @@ const (
 
 // settings is the table of all settings.
 var settings = []setting{
-	timeSetting("slice", "slice_nanos", "time slice: how long a row of the gang matrix is on",
-		gang.MinSlice, gang.MaxSlice, "", func(s *scorev1.Settings) *int64 { return &s.SliceNanos }),
-	countSetting("max_rows", "max_rows", "most rows of the gang matrix, that is, how many jobs share a CPU",
-		1, gang.MaxRowsLimit, "", func(s *scorev1.Settings) *uint32 { return &s.MaxRows }),
+	timeSetting{
+		key: "slice", field: "slice_nanos", low: gang.MinSlice, high: gang.MaxSlice,
+		about: "time slice: how long a row of the gang matrix is on",
+		at:    func(s *scorev1.Settings) *int64 { return &s.SliceNanos },
+	}.setting(),
+	countSetting{
+		key: "max_rows", field: "max_rows", low: 1, high: gang.MaxRowsLimit,
+		about: "most rows of the gang matrix, that is, how many jobs share a CPU",
+		at:    func(s *scorev1.Settings) *uint32 { return &s.MaxRows },
+	}.setting(),
 	memorySetting,
-	timeSetting(
-		"age_per_point",
-		"age_per_point_nanos",
-		"waiting time after which a job gains a point of priority; default: "+plainTime(gang.DefaultAgePerPoint),
-		leader.MinAgePerPoint,
-		gang.MaxAgePerPoint,
-		usual,
-		func(s *scorev1.Settings) *int64 { return &s.AgePerPointNanos },
-	),
-	countSetting("weight_step", "weight_step", fmt.Sprintf("points of priority for one more slice per turn; default: %d", gang.DefaultWeightStep),
-		1, gang.MaxPriority, usual, func(s *scorev1.Settings) *uint32 { return &s.WeightStep }),
-	timeSetting(
-		"usage_half_life",
-		"usage_half_life_nanos",
-		"time after which half of a user's past usage is forgotten; default: "+plainTime(state.DefaultHalfLife),
-		leader.MinHalfLife,
-		leader.MaxHalfLife,
-		usual,
-		func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos },
-	),
+	timeSetting{
+		key: "age_per_point", field: "age_per_point_nanos", low: leader.MinAgePerPoint, high: gang.MaxAgePerPoint, unset: usual,
+		about: "waiting time after which a job gains a point of priority; default: " + plainTime(gang.DefaultAgePerPoint),
+		at:    func(s *scorev1.Settings) *int64 { return &s.AgePerPointNanos },
+	}.setting(),
+	countSetting{
+		key: "weight_step", field: "weight_step", low: 1, high: gang.MaxPriority, unset: usual,
+		about: fmt.Sprintf("points of priority for one more slice per turn; default: %d", gang.DefaultWeightStep),
+		at:    func(s *scorev1.Settings) *uint32 { return &s.WeightStep },
+	}.setting(),
+	timeSetting{
+		key: "usage_half_life", field: "usage_half_life_nanos", low: leader.MinHalfLife, high: leader.MaxHalfLife, unset: usual,
+		about: "time after which half of a user's past usage is forgotten; default: " + plainTime(state.DefaultHalfLife),
+		at:    func(s *scorev1.Settings) *int64 { return &s.UsageHalfLifeNanos },
+	}.setting(),
 	fairShareSetting,
-	countSetting(
-		"history",
-		"history",
-		fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each and 128 MiB in all; default: %d", state.DefaultFinished),
-		1,
-		state.MaxFinished,
-		usual,
-		func(s *scorev1.Settings) *uint32 { return &s.History },
-	),
-	countSetting(
-		"max_processes",
-		"max_processes",
-		fmt.Sprintf("most processes and threads that a job may have on a node; default: %d", leader.DefaultMaxProcesses),
-		leader.MinProcessLimit,
-		leader.MaxProcessLimit,
-		usual,
-		func(s *scorev1.Settings) *uint32 { return &s.MaxProcesses },
-	),
-	timeSetting("node_silence", "node_silence_nanos", "time within which the loss of a node is detected; default: "+plainTime(leader.DefaultNodeSilence),
-		leader.MinNodeSilence, leader.MaxNodeSilence, usual, func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos }),
-	timeSetting(
-		"kill_wait",
-		"kill_wait_nanos",
-		"time from SIGTERM to SIGKILL for a job that is cancelled or over its time; default: "+plainTime(leader.DefaultKillWait),
-		leader.MinKillWait,
-		leader.MaxKillWait,
-		usual,
-		func(s *scorev1.Settings) *int64 { return &s.KillWaitNanos },
-	),
+	countSetting{
+		key: "history", field: "history", low: 1, high: state.MaxFinished, unset: usual,
+		about: fmt.Sprintf("how many finished jobs are remembered, at about 1 KiB each and 128 MiB in all; default: %d", state.DefaultFinished),
+		at:    func(s *scorev1.Settings) *uint32 { return &s.History },
+	}.setting(),
+	countSetting{
+		key: "max_processes", field: "max_processes", low: leader.MinProcessLimit, high: leader.MaxProcessLimit, unset: usual,
+		about: fmt.Sprintf("most processes and threads that a job may have on a node; default: %d", leader.DefaultMaxProcesses),
+		at:    func(s *scorev1.Settings) *uint32 { return &s.MaxProcesses },
+	}.setting(),
+	timeSetting{
+		key: "node_silence", field: "node_silence_nanos", low: leader.MinNodeSilence, high: leader.MaxNodeSilence, unset: usual,
+		about: "time within which the loss of a node is detected; default: " + plainTime(leader.DefaultNodeSilence),
+		at:    func(s *scorev1.Settings) *int64 { return &s.NodeSilenceNanos },
+	}.setting(),
+	timeSetting{
+		key: "kill_wait", field: "kill_wait_nanos", low: leader.MinKillWait, high: leader.MaxKillWait, unset: usual,
+		about: "time from SIGTERM to SIGKILL for a job that is cancelled or over its time; default: " + plainTime(leader.DefaultKillWait),
+		at:    func(s *scorev1.Settings) *int64 { return &s.KillWaitNanos },
+	}.setting(),
 }
 
-// timeSetting returns a setting that is a time within bounds; unset, unless empty, is the word that
-// users write for the default, which is stored as 0.
-func timeSetting(key, field, about string, low, high time.Duration, unset string, at func(*scorev1.Settings) *int64) setting {
-	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%s to %s", plainTime(low), plainTime(high)), words: wordsOf(unset)}
-	one.show = func(s *scorev1.Settings) string {
-		if *at(s) == 0 && unset != "" {
-			return unset
-		}
-		return plainTime(time.Duration(*at(s)))
+// timeSetting describes a setting that is a time within bounds.
+type timeSetting struct {
+	key, field, about string
+	low, high         time.Duration
+	// unset, unless empty, is the word that users write for the default, which is stored as 0.
+	unset string
+	at    func(*scorev1.Settings) *int64
+}
+
+func (d timeSetting) setting() setting {
+	one := setting{
+		key: d.key, field: d.field, about: d.about, words: wordsOf(d.unset),
+		allowed: fmt.Sprintf("%s to %s", plainTime(d.low), plainTime(d.high)),
 	}
-	one.read = one.orWord(unset, func(s *scorev1.Settings, text string) error {
-		value, err := time.ParseDuration(text)
+	one.show = func(s *scorev1.Settings) string {
+		if *d.at(s) == 0 && d.unset != "" {
+			return d.unset
+		}
+		return plainTime(time.Duration(*d.at(s)))
+	}
+	one.read = one.orWord(d.unset, func(s *scorev1.Settings, text string) error {
+		value, err := cmdline.ParseSpan(text)
 		if err != nil {
 			return fmt.Errorf("write a time with its unit, %s", one.bounds())
 		}
-		if value < low || value > high {
+		if value < d.low || value > d.high {
 			return fmt.Errorf("it is %s", one.bounds())
 		}
-		*at(s) = value.Nanoseconds()
+		*d.at(s) = value.Nanoseconds()
 		return nil
 	})
 	return one
 }
 
-// countSetting returns a whole number within bounds; see timeSetting.
-func countSetting(key, field, about string, low, high uint32, unset string, at func(*scorev1.Settings) *uint32) setting {
-	one := setting{key: key, field: field, about: about, allowed: fmt.Sprintf("%d to %d", low, high), words: wordsOf(unset)}
-	one.show = func(s *scorev1.Settings) string {
-		if *at(s) == 0 && unset != "" {
-			return unset
-		}
-		return strconv.FormatUint(uint64(*at(s)), 10)
+// countSetting describes a setting that is a whole number within bounds.
+type countSetting struct {
+	key, field, about string
+	low, high         uint32
+	unset             string // as in timeSetting
+	at                func(*scorev1.Settings) *uint32
+}
+
+func (d countSetting) setting() setting {
+	one := setting{
+		key: d.key, field: d.field, about: d.about, words: wordsOf(d.unset),
+		allowed: fmt.Sprintf("%d to %d", d.low, d.high),
 	}
-	one.read = one.orWord(unset, func(s *scorev1.Settings, text string) error {
-		value, err := one.number(text, low, high)
-		*at(s) = value
+	one.show = func(s *scorev1.Settings) string {
+		if *d.at(s) == 0 && d.unset != "" {
+			return d.unset
+		}
+		return strconv.FormatUint(uint64(*d.at(s)), 10)
+	}
+	one.read = one.orWord(d.unset, func(s *scorev1.Settings, text string) error {
+		value, err := one.number(text, d.low, d.high)
+		*d.at(s) = value
 		return err
 	})
 	return one
@@ -143,14 +155,14 @@ var memorySetting = setting{
 		if s.GetDefaultMemoryPerCpuBytes() == 0 {
 			return equalShare
 		}
-		return shortBytes(s.GetDefaultMemoryPerCpuBytes())
+		return gang.FormatMemory(int64(s.GetDefaultMemoryPerCpuBytes()))
 	},
 	read: func(s *scorev1.Settings, text string) (err error) {
 		if text == equalShare {
 			return nil
 		}
 		if s.DefaultMemoryPerCpuBytes, err = cmdline.ParseBytes(text); err != nil || s.DefaultMemoryPerCpuBytes > gang.MaxMemory {
-			return fmt.Errorf("write an amount of memory up to %s, as in 512M, or %s", shortBytes(gang.MaxMemory), equalShare)
+			return fmt.Errorf("write an amount of memory up to %s, as in 512M, or %s", gang.FormatMemory(gang.MaxMemory), equalShare)
 		}
 		return nil
 	},
@@ -210,18 +222,6 @@ func (s *setting) number(text string, low, high uint32) (uint32, error) {
 		return 0, errors.New("write a number, " + s.bounds())
 	}
 	return uint32(value), nil
-}
-
-// plainTime formats a duration without units that are zero: 1m, not 1m0s.
-func plainTime(d time.Duration) string {
-	text := d.String()
-	if short, ok := strings.CutSuffix(text, "m0s"); ok {
-		text = short + "m"
-	}
-	if short, ok := strings.CutSuffix(text, "h0m"); ok {
-		text = short + "h"
-	}
-	return text
 }
 
 func findSetting(key string) (setting, error) {

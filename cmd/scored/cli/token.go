@@ -7,7 +7,6 @@ import (
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/client"
-	"time"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
@@ -20,7 +19,7 @@ func tokenCommand(c *caller) *cobra.Command {
 
 func tokenCreateCommand(c *caller) *cobra.Command {
 	var role string
-	var life time.Duration
+	life := pki.DefaultTokenLife
 	var asJSON bool
 	command := &cobra.Command{
 		Use:   "create",
@@ -60,8 +59,7 @@ Whoever has the token can join: treat it as a password.`,
 	}
 	command.Flags().StringVar(&role, "role", string(pki.Agent), "`role` of the daemon that joins, agent or server")
 	CompleteRole(command)
-	command.Flags().DurationVar(&life, "for", pki.DefaultTokenLife, "`time` for which the token can be used")
-	command.Flags().Lookup("for").DefValue = plainTime(pki.DefaultTokenLife)
+	addSpan(command.Flags(), &life, "for", "", "`time` for which the token can be used")
 	AddJSON(command, &asJSON)
 	return command
 }
@@ -118,6 +116,7 @@ func tokenRemoveCommand(c *caller) *cobra.Command {
 	var asJSON bool
 	command := &cobra.Command{
 		Use:               "remove ID",
+		Aliases:           []string{"revoke"}, // as for certificates
 		Short:             "revoke a token",
 		Args:              needs(1, "one token"),
 		ValidArgsFunction: c.completeTokens,

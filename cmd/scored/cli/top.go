@@ -35,7 +35,7 @@ type topOptions struct {
 }
 
 func topCommand(c *caller) *cobra.Command {
-	var o topOptions
+	o := topOptions{interval: topInterval}
 	command := &cobra.Command{
 		Use:   "top",
 		Short: "watch the gang matrix, and the time and messages of jobs",
@@ -57,7 +57,7 @@ the other (--batch). Set NO_COLOR in the environment to turn colours off.`,
 	flags := command.Flags()
 	flags.BoolVar(&o.once, "once", false, "print one frame and exit")
 	flags.BoolVarP(&o.batch, "batch", "b", false, "print frames one after the other, without terminal control")
-	flags.DurationVarP(&o.interval, "interval", "i", topInterval, "the `time` between two frames")
+	addSpan(flags, &o.interval, "interval", "i", "the `time` between two frames")
 	flags.StringVar(&o.sort, "sort", "share", "sort jobs by this `column`: "+strings.Join(topSortNames(), ", "))
 	_ = command.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(topSortNames(), cobra.ShellCompDirectiveNoFileComp)) // it was defined just now
 	flags.BoolVar(&o.json, "json", false, "print one JSON object per interval, each on a line")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"score/cmd/cmdline"
+	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -73,7 +74,7 @@ var userFields = []userField{
 		key: "memory", about: "most memory of a job on each node (512M, 2G)",
 		show: func(u *scorev1.User) string {
 			if limit := u.GetLimits().GetMemoryPerNodeBytes(); limit > 0 {
-				return shortBytes(limit)
+				return gang.FormatMemory(int64(limit))
 			}
 			return none
 		},
@@ -86,7 +87,7 @@ var userFields = []userField{
 		},
 	},
 	{
-		key: "time", about: "most run time of a job, and that of a job without --time (90m, 12h)",
+		key: "time", about: "most run time of a job, and that of a job without --time (90m, 2d)",
 		show: func(u *scorev1.User) string {
 			if limit := u.GetLimits().GetTimeNanos(); limit > 0 {
 				return clockTime(time.Duration(limit))
@@ -97,9 +98,13 @@ var userFields = []userField{
 			if text == none {
 				return nil
 			}
-			limit, err := time.ParseDuration(text)
+			read := cmdline.ParseSpan
+			if strings.ContainsAny(text, ":-") { // as 'scored user show' shows it
+				read = cmdline.ParseTime
+			}
+			limit, err := read(text)
 			if err != nil || limit <= 0 {
-				return errors.New("write a time with its unit, as in 90m or 12h, or none")
+				return errors.New("write a time with its unit, as in 90m, 12h or 2d, or with colons, as in 1-12:00:00, or none")
 			}
 			u.GetLimits().TimeNanos = limit.Nanoseconds()
 			return nil

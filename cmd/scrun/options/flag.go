@@ -49,7 +49,8 @@ func flagError(flags *pflag.FlagSet, err error) error {
 		if _, ok := errors.AsType[*strconv.NumError](cause); ok {
 			cause = errors.New("it is true or false") // numbers are read by us
 		}
-		if word := invalid.GetFlag().Shorthand + invalid.GetValue(); foreign[word] != "" { // -np, which is -n with a value here
+		letter := invalid.GetFlag().Shorthand
+		if word := letter + invalid.GetValue(); letter != "" && foreign[word] != "" { // -np, which is -n with a value here
 			return noOption(flags, "-"+word, word)
 		}
 		return fmt.Errorf("--%s %s: %w", invalid.GetFlag().Name, quote.Word(invalid.GetValue()), cause)

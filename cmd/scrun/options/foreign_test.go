@@ -26,6 +26,16 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// The value of a long option is not taken for an option of srun.
+func TestValueIsNoOption(t *testing.T) {
+	for _, option := range []string{"--respawn=x", "--priority=x", "--mem=wait", "--signal=x"} {
+		name, _, _ := strings.Cut(option, "=")
+		if _, err := parse(t, option, "p"); err == nil || !strings.HasPrefix(err.Error(), name+" ") {
+			t.Errorf("scrun %s: %v", option, err)
+		}
+	}
+}
+
 // What srun has and scrun has too is taken.
 func TestCommonWithSrun(t *testing.T) {
 	for _, arguments := range []string{

@@ -1,6 +1,7 @@
 package pmi1
 
 import (
+	"cmp"
 	"fmt"
 	"score/nodeagent/pmi"
 	"strconv"
@@ -21,7 +22,6 @@ const (
 	BarrierFailed   = "cmd=barrier_out rc=-1 msg=a_node_of_the_job_is_lost\n"
 	FinalizeAck     = "cmd=finalize_ack\n"
 	PublishOK       = "cmd=publish_result info=ok rc=0 msg=success\n"
-	PublishTaken    = "cmd=publish_result info=ok rc=1 msg=key_already_present\n"
 	LookupMissed    = "cmd=lookup_result rc=1 msg=service_not_found\n"
 	UnpublishOK     = "cmd=unpublish_result info=ok rc=0 msg=success\n"
 	UnpublishMissed = "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n"
@@ -87,14 +87,17 @@ func AppendLookup(dst []byte, port string) []byte {
 	return append(dst, tail...)
 }
 
+// AppendUnpublished appends the refusal of a publish_name. reason is empty if the name is taken.
+func AppendUnpublished(dst []byte, reason string) []byte {
+	dst = append(dst, "cmd=publish_result info=ok rc=1"...)
+	return appendReason(dst, cmp.Or(reason, "key already present"))
+}
+
 // AppendSpawn appends the reply to a spawn. It includes the codes of the processes if they fit into
 // the line; clients take missing codes for success, as with hydra's short reply rc=0.
 func AppendSpawn(dst []byte, result *pmi.SpawnResult) []byte {
 	if result.Failed != "" {
-		dst = append(dst, "cmd=spawn_result rc=-1 msg="...)
-		reason := strings.Map(unblank, result.Failed)
-		dst = append(dst, reason[:min(len(reason), maxReason)]...)
-		return append(dst, '\n')
+		return appendReason(append(dst, "cmd=spawn_result rc=-1"...), result.Failed)
 	}
 	start := len(dst)
 	dst = append(dst, "cmd=spawn_result rc=0"...)
@@ -119,6 +122,14 @@ func AppendSpawn(dst []byte, result *pmi.SpawnResult) []byte {
 
 // maxReason bounds the reason in a refusal, in bytes.
 const maxReason = 512
+
+// appendReason ends a refusal with its reason, as a word.
+func appendReason(dst []byte, reason string) []byte {
+	word := strings.Map(unblank, reason)
+	dst = append(dst, " msg="...)
+	dst = append(dst, word[:min(len(word), maxReason)]...)
+	return append(dst, '\n')
+}
 
 func unblank(r rune) rune {
 	if r <= ' ' {

@@ -20,9 +20,9 @@ func (c *conn) jobControl(s *Server, tag uint32, r *bfrops.Reader) error {
 		value := &m.Infos[i].Value
 		switch m.Infos[i].Key {
 		case message.KeyCleanup:
-			code = c.cleanup(s, value.Text, false, false)
+			code = c.cleanup(s, value.Text, Effect{})
 		case message.KeyCleanupDir:
-			code = c.cleanup(s, value.Text, true, recurse)
+			code = c.cleanup(s, value.Text, Effect{Dir: true, Recurse: recurse})
 		case message.KeyRecurse, message.KeyKeep:
 		case message.KeySignal:
 			code = s.signal(m.Targets, int(value.Signed()))
@@ -49,9 +49,10 @@ const (
 	maxSignal = 64
 )
 
-// cleanup registers paths for removal. It accepts only absolute paths, since nobody knows a rank's
-// directory at the end.
-func (c *conn) cleanup(s *Server, paths string, dir, recurse bool) int32 {
+// cleanup registers paths for removal, each as the effect says. It accepts only absolute paths, since
+// nobody knows a rank's directory at the end.
+func (c *conn) cleanup(s *Server, paths string, effect Effect) int32 {
+	effect.Kind, effect.Rank = Cleanup, c.rank
 	for path := range strings.SplitSeq(paths, ",") {
 		if len(path) > maxPath || !filepath.IsAbs(path) || strings.IndexByte(path, 0) >= 0 {
 			return message.ErrBadParam
@@ -60,7 +61,8 @@ func (c *conn) cleanup(s *Server, paths string, dir, recurse bool) int32 {
 			return message.ErrNoResources
 		}
 		s.cleanups++
-		s.effect(Effect{Kind: Cleanup, Rank: c.rank, Path: filepath.Clean(path), Dir: dir, Recurse: recurse})
+		effect.Path = filepath.Clean(path)
+		s.effect(effect)
 	}
 	return message.Success
 }

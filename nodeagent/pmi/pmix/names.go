@@ -23,10 +23,12 @@ type lookupKey struct {
 // are.
 type lookup struct {
 	command message.Command
-	// left counts the parts that are not yet answered.
-	left   int
-	found  []message.Found
-	failed int
+	// left counts the parts that are not yet answered; refused is whether one would have exceeded
+	// a limit.
+	left    int
+	found   []message.Found
+	failed  int
+	refused bool
 }
 
 // maxKeys bounds the names of one request; MPI programs use one.
@@ -151,12 +153,8 @@ func (s *Server) answerName(c *conn, event *pmi.Event) {
 		return
 	}
 	delete(s.lookups, key)
-	if l.command != message.Lookup {
-		s.status(c, uint32(event.Tag), l.code())
-		return
-	}
 	if len(l.found) == 0 {
-		s.status(c, uint32(event.Tag), message.ErrNotFound)
+		s.status(c, uint32(event.Tag), l.code())
 		return
 	}
 	w := s.writer(c)
@@ -172,7 +170,8 @@ type widerLookup struct {
 
 // lookWider notes a lookup that found nothing among the job's own names, and reports whether event
 // answers one. The range of a lookup says where its publisher may be, and ranks of the job publish
-// for the session, too. Open MPI 5.0 gives a range that it has not set.
+// for the session, too. Open MPI 5.0 gives a range that it has not set. A lookup that waits is for
+// one name only (DESIGN.md of package pmi says why).
 func (s *Server) lookWider(c *conn, event *pmi.Event) bool {
 	service, own := event.Name.Service, s.nameOf("", message.RangeNamespace)
 	if event.Name.Kind != pmi.NameLookup || event.OK || !strings.HasPrefix(service, own) {
@@ -200,6 +199,7 @@ func (s *Server) askWider() bool {
 func (l *lookup) add(s *Server, event *pmi.Event) {
 	if !event.OK {
 		l.failed++
+		l.refused = l.refused || event.Value != ""
 		return
 	}
 	if l.command != message.Lookup {
@@ -227,10 +227,12 @@ func (l *lookup) code() int32 {
 	switch {
 	case l.failed == 0:
 		return message.Success
+	case len(l.found) > 0:
+		return message.ErrPartial
+	case l.refused:
+		return message.ErrNoResources
 	case l.command == message.Publish:
 		return message.ErrDuplicate
-	case l.command == message.Unpublish:
-		return message.ErrNotFound
 	}
-	return message.ErrPartial
+	return message.ErrNotFound
 }

@@ -451,6 +451,14 @@ func TestNames(t *testing.T) {
 	a.send(message.Lookup, (&message.LookupRequest{Keys: []string{"svc"}}).Write)
 	answer(h.task(Event).Event.Name.ID, true, "no base64!")
 	a.status(message.ErrNotFound)
+	a.send(message.Lookup, (&message.LookupRequest{Keys: []string{"svc"}}).Write)
+	answer(h.task(Event).Event.Name.ID, false, "too many wait")
+	a.status(message.ErrNoResources)
+	for reason, want := range map[string]int32{"": message.ErrDuplicate, "the job has published 256 names": message.ErrNoResources} {
+		a.send(message.Publish, (&message.PublishRequest{Infos: bfrops.Infos{{Key: "svc", Value: value}}}).Write)
+		answer(h.task(Event).Event.Name.ID, false, reason)
+		a.status(want)
+	}
 }
 
 func TestHardware(t *testing.T) {
@@ -492,7 +500,11 @@ func TestNamesOfNarrowRange(t *testing.T) {
 				if op.Service != service {
 					t.Fatalf("range %d: %+v", scope, op)
 				}
-				h.obey(h.server.Do(h.now, func(e *pmi.Engine) error { e.NameResult(op.ID, ok, port); return nil }))
+				text := ""
+				if ok {
+					text = port
+				}
+				h.obey(h.server.Do(h.now, func(e *pmi.Engine) error { e.NameResult(op.ID, ok, text); return nil }))
 			}
 			answer("pmix/7/svc", test.own)
 			if !test.own {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmi2"
 )
@@ -37,7 +38,7 @@ func (x *session) answer2(dst []byte, event *pmi.Event) []byte {
 func appendName2(dst []byte, event *pmi.Event, thread string) []byte {
 	switch event.Name.Kind {
 	case pmi.NamePublish:
-		return appendStatus2(dst, "name-publish-response", thread, event.OK, "service already published")
+		return appendStatus2(dst, "name-publish-response", thread, event.OK, cmp.Or(event.Value, "service already published"))
 	case pmi.NameUnpublish:
 		return appendStatus2(dst, "name-unpublish-response", thread, event.OK, "service not found")
 	case pmi.NameLookup:

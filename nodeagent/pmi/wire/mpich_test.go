@@ -70,10 +70,18 @@ func overFD(t *testing.T, cmd *exec.Cmd, engine *pmi.Engine, rank int) func() (i
 	theirs := os.NewFile(uintptr(pair[1]), "rank")
 	cmd.ExtraFiles = []*os.File{theirs}
 	// The first of ExtraFiles is number 3 in the child.
-	cmd.Env = engine.Environ(pmi.Scrub(nil, os.Environ()), rank, 3)
+	cmd.Env = engine.Environ(outside(), rank, 3)
 	return func() (io.ReadWriteCloser, error) {
 		return os.NewFile(uintptr(pair[0]), "server"), theirs.Close()
 	}
+}
+
+// outside returns the test's own environment, without what a launcher of MPI has put there.
+func outside() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		name, _, _ := strings.Cut(variable, "=")
+		return pmi.Inherited(name)
+	})
 }
 
 // overPort connects by a TCP port of the rank's own.
@@ -82,7 +90,7 @@ func overPort(t *testing.T, cmd *exec.Cmd, _ *pmi.Engine, rank int) func() (io.R
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(pmi.Scrub(nil, os.Environ()), "PMI_PORT="+listener.Addr().String(), fmt.Sprintf("PMI_ID=%d", rank))
+	cmd.Env = append(outside(), "PMI_PORT="+listener.Addr().String(), fmt.Sprintf("PMI_ID=%d", rank))
 	return func() (io.ReadWriteCloser, error) {
 		defer listener.Close()
 		if err := listener.(*net.TCPListener).SetDeadline(time.Now().Add(mpichLimit)); err != nil {

@@ -33,9 +33,6 @@ func NewServer(engine *pmi.Engine) *Server {
 // Engine returns the engine, for reading its state.
 func (s *Server) Engine() *pmi.Engine { return s.engine }
 
-// Ended reports whether an Abort or a Violation has ended the job.
-func (s *Server) Ended() bool { return s.ended }
-
 // Feed handles bytes that a rank of this node has sent, in pieces of any size. It may change data
 // and does not keep it. The effects may be for other ranks, since one arrival releases a whole
 // fence; they are valid until the next call.
@@ -110,14 +107,13 @@ func (s *Server) FenceDone(seq uint64, data []byte) []Effect {
 	return s.effects
 }
 
-// NameResult answers a NameOp: ok is false if the name is taken (publish) or unknown (lookup,
-// unpublish); port is the result of a lookup.
-func (s *Server) NameResult(id uint64, ok bool, port string) []Effect {
+// NameResult answers a NameOp as [pmi.Engine.NameResult] does.
+func (s *Server) NameResult(id uint64, ok bool, text string) []Effect {
 	s.begin()
 	if s.ended {
 		return nil
 	}
-	s.engine.NameResult(id, ok, port)
+	s.engine.NameResult(id, ok, text)
 	s.deliver()
 	return s.effects
 }

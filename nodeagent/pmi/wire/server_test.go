@@ -106,7 +106,7 @@ func TestInputIsBounded(t *testing.T) {
 	if kept := cap(j.servers[0].sessions[0].rest); kept > 256<<10 {
 		t.Errorf("the server keeps %d bytes", kept)
 	}
-	if !j.servers[0].Ended() {
+	if !j.servers[0].ended {
 		t.Error("a frame of nonsense was taken")
 	}
 }
@@ -117,7 +117,7 @@ func TestHeldRequestsAreBounded(t *testing.T) {
 	j.feed(0, line1("cmd=init pmi_version=2 pmi_subversion=0"))
 	j.feed(0, frame2("cmd=fullinit;pmijobid=kvs_1;pmirank=0;threaded=TRUE;"))
 	for i := range pmi.MaxHeld + 1 {
-		if j.servers[0].Ended() {
+		if j.servers[0].ended {
 			t.Fatalf("ended after %d requests", i)
 		}
 		j.feed(0, frame2(fmt.Sprintf("cmd=info-getnodeattr;thrid=%d;key=k%d;wait=TRUE;", i, i)))
@@ -163,7 +163,7 @@ func TestFenceDoneOfOthers(t *testing.T) {
 	if len(effects) != 1 || effects[0].Kind != Violation || effects[0].Rank != NoRank {
 		t.Errorf("the end of a fence that nobody entered made %+v", effects)
 	}
-	if effects := server.FenceDone(2, nil); len(effects) != 0 || !server.Ended() {
+	if effects := server.FenceDone(2, nil); len(effects) != 0 || !server.ended {
 		t.Errorf("after a violation came %+v", effects)
 	}
 	if server.NameResult(1, true, "") != nil || server.SpawnResult(1, pmi.SpawnResult{}) != nil {

@@ -248,7 +248,7 @@ func appendName1(dst []byte, event *pmi.Event) []byte {
 	case event.Name.Kind == pmi.NamePublish && event.OK:
 		return append(dst, pmi1.PublishOK...)
 	case event.Name.Kind == pmi.NamePublish:
-		return append(dst, pmi1.PublishTaken...)
+		return pmi1.AppendUnpublished(dst, event.Value)
 	case event.Name.Kind == pmi.NameUnpublish && event.OK:
 		return append(dst, pmi1.UnpublishOK...)
 	case event.Name.Kind == pmi.NameUnpublish:

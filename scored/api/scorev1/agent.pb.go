@@ -5161,6 +5161,7 @@ type NameReply struct {
 	Request       uint64                 `protobuf:"varint,2,opt,name=request" json:"request,omitempty"`
 	Ok            bool                   `protobuf:"varint,3,opt,name=ok" json:"ok,omitempty"`
 	Port          string                 `protobuf:"bytes,4,opt,name=port" json:"port,omitempty"`
+	Error         string                 `protobuf:"bytes,5,opt,name=error" json:"error,omitempty"` // a limit that the request would exceed; none: taken, or unknown
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5219,6 +5220,13 @@ func (x *NameReply) GetOk() bool {
 func (x *NameReply) GetPort() string {
 	if x != nil {
 		return x.Port
+	}
+	return ""
+}
+
+func (x *NameReply) GetError() string {
+	if x != nil {
+		return x.Error
 	}
 	return ""
 }
@@ -6289,12 +6297,13 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x06signal\x18\x02 \x01(\x05R\x06signal\x12\x19\n" +
 	"\bends_job\x18R \x01(\bR\aendsJob\"\x1f\n" +
 	"\x06Forget\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"g\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"}\n" +
 	"\tNameReply\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x0e\n" +
 	"\x02ok\x18\x03 \x01(\bR\x02ok\x12\x19\n" +
-	"\x04port\x18\x04 \x01(\tB\x05\xaa\x01\x02 \x03R\x04port\"\x94\x01\n" +
+	"\x04port\x18\x04 \x01(\tB\x05\xaa\x01\x02 \x03R\x04port\x12\x14\n" +
+	"\x05error\x18\x05 \x01(\tR\x05error\"\x94\x01\n" +
 	"\vPlacesReply\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\arequest\x18\x02 \x01(\x04R\arequest\x12\x15\n" +

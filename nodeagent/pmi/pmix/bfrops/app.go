@@ -61,11 +61,11 @@ func (w *Writer) Apps(apps []App) {
 }
 
 func (w *Writer) app(a *App) {
-	w.text(a.Command, false)
+	w.text(a.Command)
 	w.mark(formInt)
 	w.texts(a.Args)
 	w.texts(a.Env)
-	w.text(a.Dir, a.Dir == "")
+	w.textOrNull(a.Dir, a.Dir == "")
 	w.mark(formInt)
 	w.signed(a.MaxProcs, 4)
 	w.size(uint64(len(a.Infos)))
@@ -75,6 +75,6 @@ func (w *Writer) app(a *App) {
 func (w *Writer) texts(texts []string) {
 	w.signed(int64(len(texts)), 4)
 	for _, text := range texts {
-		w.text(text, false)
+		w.text(text)
 	}
 }

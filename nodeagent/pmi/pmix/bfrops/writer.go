@@ -36,7 +36,7 @@ func (w *Writer) Status(code int32) {
 // Text packs a single string.
 func (w *Writer) Text(text string) {
 	w.Count(1)
-	w.text(text, false)
+	w.text(text)
 }
 
 // Size packs a single size.
@@ -48,14 +48,14 @@ func (w *Writer) Size(n int) {
 // KVal packs a key with its value.
 func (w *Writer) KVal(key string, v Value) {
 	w.Count(1)
-	w.text(key, false)
+	w.text(key)
 	w.Value(&v)
 }
 
 // RawKVal packs a key with a value that is already packed.
 func (w *Writer) RawKVal(key, packed string) {
 	w.Count(1)
-	w.text(key, false)
+	w.text(key)
 	w.Raw(packed)
 }
 
@@ -79,7 +79,7 @@ func (w *Writer) Infos(infos []Info) {
 // infos packs infos without their number.
 func (w *Writer) infos(infos []Info) {
 	for i := range infos {
-		w.text(infos[i].Key, false)
+		w.text(infos[i].Key)
 		w.unsigned(uint64(infos[i].Flags), 4)
 		w.Value(&infos[i].Value)
 	}
@@ -131,7 +131,7 @@ func (w *Writer) rest(v *Value, l layout) {
 	case formUint, formPID:
 		w.unsigned(v.Number, 4)
 	case formText:
-		w.text(v.Text, v.Null)
+		w.textOrNull(v.Text, v.Null)
 	case formBytes:
 		w.size(uint64(len(v.Text)))
 		w.Raw(v.Text)
@@ -204,11 +204,15 @@ func (w *Writer) size(n uint64) {
 	w.unsigned(n, 8)
 }
 
-func (w *Writer) text(text string, null bool) {
+func (w *Writer) textOrNull(text string, null bool) {
 	if null {
 		w.signed(0, 4)
 		return
 	}
+	w.text(text)
+}
+
+func (w *Writer) text(text string) {
 	w.signed(int64(len(text))+1, 4)
 	w.data = append(append(w.data, text...), 0)
 }
