@@ -40,16 +40,15 @@ func Follow(path, libraryPath string) (Report, error) {
 // hwloc2 is hwloc 2, which reads descriptions of hardware that any other hwloc 2 has written.
 const hwloc2 = "libhwloc.so.15"
 
-// UsesHwloc reports whether the program's MPI library looks at the hardware by hwloc 2.
+// UsesHwloc reports whether the program's MPI, or a part of that, looks at the hardware by hwloc 2.
 func UsesHwloc(path, libraryPath string) (uses bool) {
 	report, err := Inspect(path)
 	if err != nil || !report.ELF {
 		return false
 	}
 	walk(path, libraryPath, report, func(name string, library Report) (done bool) {
-		done = libraryFamily(name).Parallel()
-		uses = done && slices.Contains(library.Needed, hwloc2)
-		return done
+		uses = libraryFamily(name).Parallel() && slices.Contains(library.Needed, hwloc2)
+		return uses
 	})
 	return uses
 }

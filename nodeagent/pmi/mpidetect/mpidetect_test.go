@@ -293,6 +293,8 @@ func TestUsesHwloc(t *testing.T) {
 	}
 	write("libmpich.so.12", amd64("libhwloc.so.15", "libc.so.6"))
 	write("libmpi.so.40", amd64("libhwloc.so.5", "libc.so.6")) // hwloc 1
+	write("libmpi.so.80", amd64("libopen-pal.so.80"))
+	write("libopen-pal.so.80", amd64("libhwloc.so.15"))
 	write("libsolver.so.1", amd64("libmpich.so.12", "libhwloc.so.5"))
 	write("libother.so.1", amd64("libhwloc.so.15"))
 	script := write("script", []byte("#!/bin/sh\n"))
@@ -302,6 +304,7 @@ func TestUsesHwloc(t *testing.T) {
 	}{
 		{[]string{"libmpich.so.12"}, true},
 		{[]string{"libsolver.so.1"}, true},
+		{[]string{"libmpi.so.80"}, true},
 		{[]string{"libmpi.so.40", "libother.so.1"}, false},
 		{[]string{"libother.so.1"}, false},
 		{[]string{"libmissing.so"}, false},
