@@ -11,6 +11,7 @@ func (s *steward) renew() {
 	s.closePMIx()
 	s.messages.close()
 	s.messages, s.after = nil, nil
+	s.loop.setCrowded(false)
 	clean := s.leftClean()
 	s.job.closeKeys()
 	s.job, s.mail = nil, mail{}
