@@ -36,9 +36,9 @@ func Here() Place {
 	return p
 }
 
-// Find returns the directory of the libraries. It searches, in this order: $SCORE_FABRIC_DIR; the directory
-// beside the installed programs; the system's; the one that 'make lib' fills in a checkout. The
-// nodes must have it under the same name.
+// Find returns the directory of the libraries. It searches, in this order: $SCORE_FABRIC_DIR; the
+// directory beside the installed programs; the system's; the one that 'make lib' fills in a
+// checkout. The nodes must have it under the same name.
 func Find(p Place) (string, error) {
 	if p.Dir != "" {
 		if !has(p.Dir) {
