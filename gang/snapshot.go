@@ -64,12 +64,12 @@ func (m *Machine) Matrix() Snapshot {
 		if at >= 0 {
 			row.Slice = active[at].Slice
 			for _, ga := range m.residents[at] {
-				row.paint(ga, ga.row != r)
+				row.paint(ga)
 			}
 		}
 		for _, ga := range m.gangs {
 			if ga.row == r {
-				row.paint(ga, false)
+				row.paint(ga)
 			}
 		}
 		s.Rows = append(s.Rows, row)
@@ -78,13 +78,13 @@ func (m *Machine) Matrix() Snapshot {
 }
 
 // paint enters a gang's jobs at CPUs without an entry.
-func (r *RowState) paint(ga *gang, guest bool) {
+func (r *RowState) paint(ga *gang) {
 	for _, j := range ga.members {
 		for i := range j.nodeShares {
 			cpus := r.CPUs[j.nodeShares[i].node.pos]
 			for c := range cpus {
 				if cpus[c].Job == 0 && hasBit(j.nodeShares[i].cpus, c) {
-					cpus[c] = CPUState{Job: j.req.ID, Guest: guest}
+					cpus[c] = CPUState{Job: j.req.ID, Guest: ga.row != r.Index}
 				}
 			}
 		}

@@ -1,6 +1,7 @@
 package nodeagent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -180,36 +181,12 @@ func (o Options) check() error {
 		return fmt.Errorf("the node name %q may have up to 63 letters, digits, - and _", o.Name)
 	case !api.ValidName(o.Cluster):
 		return fmt.Errorf("the cluster name %q may have up to 63 letters, digits, - and _", o.Cluster)
-	case !filepath.IsAbs(o.RunDir):
-		return fmt.Errorf("the run directory %q must be an absolute path", o.RunDir)
-	case !filepath.IsAbs(o.StageDir):
-		return fmt.Errorf("the directory for files of jobs %q must be an absolute path", o.StageDir)
-	case o.StageLimit < 0:
-		return fmt.Errorf("files of jobs may take %d bytes, less than none", o.StageLimit)
-	case !filepath.IsAbs(o.JobsDir):
-		return fmt.Errorf("the place for the jobs' directories %q must be an absolute path", o.JobsDir)
-	case len(o.RunDir) > maxSocketDir:
-		return fmt.Errorf(
-			"the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one",
-			o.RunDir,
-			maxSocketDir,
-		)
 	case len(o.Servers) == 0:
 		return errors.New("no server is named; say where the servers listen with servers")
 	case o.ClusterKey == "" && o.Credentials == nil:
 		return errors.New("the cluster key is empty; give every daemon the same key_file")
-	case !filepath.IsAbs(o.StewardExe):
-		return fmt.Errorf("the steward program %q must be an absolute path", o.StewardExe)
-	case o.WarmStewards < 0 || o.WarmStewards > MaxWarmStewards:
-		return fmt.Errorf("warm_stewards = %d is not between 1 and %d", o.WarmStewards, MaxWarmStewards)
-	case o.Channels < 1 || o.Channels > MaxChannels:
-		return fmt.Errorf("channels = %d is not between 1 and %d", o.Channels, MaxChannels)
-	case o.TIPCType < tipc.MinType:
-		return fmt.Errorf("tipc_type = %d is not between %d and %d", o.TIPCType, tipc.MinType, uint32(tipc.MaxType))
-	case o.Grace < 0:
-		return fmt.Errorf("the stewards' grace time %v is negative", o.Grace)
 	}
-	if err := checkCPUs(o.CPUs); err != nil {
+	if err := cmp.Or(o.checkPaths(), o.checkNumbers(), checkCPUs(o.CPUs)); err != nil {
 		return err
 	}
 	if o.UserSocket != "" {
@@ -224,6 +201,42 @@ func (o Options) check() error {
 		return nil
 	}
 	return api.CheckLoopbackOf("metrics_listen", o.MetricsAddress)
+}
+
+func (o Options) checkPaths() error {
+	switch {
+	case !filepath.IsAbs(o.RunDir):
+		return fmt.Errorf("the run directory %q must be an absolute path", o.RunDir)
+	case !filepath.IsAbs(o.StageDir):
+		return fmt.Errorf("the directory for files of jobs %q must be an absolute path", o.StageDir)
+	case !filepath.IsAbs(o.JobsDir):
+		return fmt.Errorf("the place for the jobs' directories %q must be an absolute path", o.JobsDir)
+	case len(o.RunDir) > maxSocketDir:
+		return fmt.Errorf(
+			"the run directory %q is longer than %d bytes: sockets in it would have names too long for the kernel; choose a shorter one",
+			o.RunDir,
+			maxSocketDir,
+		)
+	case !filepath.IsAbs(o.StewardExe):
+		return fmt.Errorf("the steward program %q must be an absolute path", o.StewardExe)
+	}
+	return nil
+}
+
+func (o Options) checkNumbers() error {
+	switch {
+	case o.StageLimit < 0:
+		return fmt.Errorf("files of jobs may take %d bytes, less than none", o.StageLimit)
+	case o.WarmStewards < 0 || o.WarmStewards > MaxWarmStewards:
+		return fmt.Errorf("warm_stewards = %d is not between 1 and %d", o.WarmStewards, MaxWarmStewards)
+	case o.Channels < 1 || o.Channels > MaxChannels:
+		return fmt.Errorf("channels = %d is not between 1 and %d", o.Channels, MaxChannels)
+	case o.TIPCType < tipc.MinType:
+		return fmt.Errorf("tipc_type = %d is not between %d and %d", o.TIPCType, tipc.MinType, uint32(tipc.MaxType))
+	case o.Grace < 0:
+		return fmt.Errorf("the stewards' grace time %v is negative", o.Grace)
+	}
+	return nil
 }
 
 func checkCPUs(cpus []int) error {

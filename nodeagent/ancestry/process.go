@@ -18,8 +18,8 @@ type Process struct {
 	Start       uint64 // in ticks since the machine started
 }
 
-// Read reads /proc/PID/stat.
-func Read(pid int) (Process, error) {
+// read reads /proc/PID/stat.
+func read(pid int) (Process, error) {
 	stat, err := procstat.Read(pid)
 	if err != nil {
 		return Process{}, fmt.Errorf("process %d: %w", pid, err)
@@ -31,7 +31,7 @@ func Read(pid int) (Process, error) {
 // ancestors. It finds none if an ancestor's number was given to a younger process meanwhile.
 func ChildOf(pid int, isParent func(pid int) bool) (child Process, ok bool) {
 	for range maxAncestors {
-		p, err := Read(pid)
+		p, err := read(pid)
 		if err != nil || child.PID != 0 && p.Start > child.Start {
 			return Process{}, false
 		}

@@ -94,7 +94,7 @@ func (r *Root) Memory() Memory { return r.memory }
 
 // Create makes the group of a slot. It fails if the slot's group exists.
 func (r *Root) Create(slot int) (*Group, error) {
-	g, err := r.group(slot, true)
+	g, err := r.make(slot)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return g, err
 	}
@@ -102,7 +102,21 @@ func (r *Root) Create(slot int) (*Group, error) {
 	if err := r.remake(); err != nil {
 		return nil, err
 	}
-	return r.group(slot, true)
+	return r.make(slot)
+}
+
+func (r *Root) make(slot int) (*Group, error) {
+	g, err := r.group(slot)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.make(); err != nil {
+		return nil, err
+	}
+	if err := g.open(); err != nil {
+		return nil, errors.Join(err, g.unmake())
+	}
+	return g, nil
 }
 
 // remake makes the node's group again, with the controllers that it had.
@@ -125,9 +139,19 @@ func (r *Root) remake() error {
 }
 
 // Open opens an existing group. So a restarted agent finds the jobs of its stewards.
-func (r *Root) Open(slot int) (*Group, error) { return r.group(slot, false) }
+func (r *Root) Open(slot int) (*Group, error) {
+	g, err := r.group(slot)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.open(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
 
-func (r *Root) group(slot int, create bool) (*Group, error) {
+// group returns the group of a slot, without its files.
+func (r *Root) group(slot int) (*Group, error) {
 	name, err := slotName(slot)
 	if err != nil {
 		return nil, err
@@ -138,17 +162,6 @@ func (r *Root) group(slot int, create bool) (*Group, error) {
 	}
 	if r.pidsDir != "" {
 		g.pidsDir = filepath.Join(r.pidsDir, name)
-	}
-	if create {
-		if err := g.make(); err != nil {
-			return nil, err
-		}
-	}
-	if err := g.open(); err != nil {
-		if create {
-			err = errors.Join(err, g.unmake())
-		}
-		return nil, err
 	}
 	return g, nil
 }

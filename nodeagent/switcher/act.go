@@ -63,7 +63,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Freeze())
-		j.handle.set(false, realtime.Now())
+		j.handle.isStopped(realtime.Now())
 		j.pause()
 		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
 		s.firstCheck()
@@ -71,11 +71,11 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
 		now := realtime.Now()
-		j.handle.set(true, now)
+		j.handle.comesOn(now)
 		j.resume()
 		s.order(now, ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
-		j.handle.set(true, realtime.Now())
+		j.handle.comesOn(realtime.Now())
 		j.resume()
 		err := failpoint.Hit(failpoint.LaunchBegin)
 		if err == nil {

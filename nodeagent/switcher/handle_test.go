@@ -16,7 +16,11 @@ func TestRunTime(t *testing.T) {
 	}{
 		{false, 5, 0}, {true, 10, 1}, {true, 20, 11}, {false, 30, 20}, {false, 40, 20}, {true, 50, 21}, {false, 50, 20},
 	} {
-		h.set(step.on, step.at)
+		if step.on {
+			h.comesOn(step.at)
+		} else {
+			h.isStopped(step.at)
+		}
 		if got := h.Ran(step.at + 1); got != step.want || h.On() != step.on {
 			t.Errorf("at %d: ran %v, on %v, want %v", step.at, got, h.On(), step.want)
 		}

@@ -56,17 +56,20 @@ func (h *Handle) Ran(now int64) time.Duration {
 	return time.Duration(ran)
 }
 
-// set records that the gang comes on, or is stopped.
-func (h *Handle) set(on bool, now int64) {
-	if on == h.on.Load() {
-		return
-	}
-	if on {
+// comesOn records that the gang comes on.
+func (h *Handle) comesOn(now int64) {
+	if !h.on.Load() {
 		h.since.Store(now)
-	} else {
-		h.ran.Add(now - h.since.Load())
+		h.on.Store(true)
 	}
-	h.on.Store(on)
+}
+
+// isStopped records that the gang is stopped.
+func (h *Handle) isStopped(now int64) {
+	if h.on.Load() {
+		h.ran.Add(now - h.since.Load())
+		h.on.Store(false)
+	}
 }
 
 // job is the thread's own state of a job.

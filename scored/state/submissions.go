@@ -10,10 +10,10 @@ const (
 	KeyBytes = 16
 	// DigestBytes is the length of a SHA-256.
 	DigestBytes = 32
-	// EndedKeys is how many keys of ended jobs are remembered, the latest ones; the key of an
+	// maxEndedKeys is how many keys of ended jobs are remembered, the latest ones; the key of an
 	// unfinished job is always remembered. Clients repeat a submission within seconds. At the
 	// highest rate of submissions these are the jobs that end in half a minute, in 16 MB.
-	EndedKeys = 1 << 16
+	maxEndedKeys = 1 << 16
 )
 
 // Submission is the key under which a job was submitted. Each user has a key space of its own.
@@ -36,7 +36,7 @@ func (s *Submission) name() submissionKey { return submissionKey{s.UID, s.Key} }
 type submissions struct {
 	byKey map[submissionKey]*Submission
 	byJob map[JobID]*Submission
-	ended []JobID // jobs with keys, by the time of their ends, at most EndedKeys
+	ended []JobID // jobs with keys, by the time of their ends, at most maxEndedKeys
 	// before is when the latest submission with a forgotten key was made; 0: none is forgotten.
 	before int64
 }
@@ -82,7 +82,7 @@ func (s *State) keepKey(id JobID) {
 	ended, before := s.submissions.ended, s.submissions.before
 	s.undo = append(s.undo, func() { s.submissions.ended, s.submissions.before = ended, before })
 	s.submissions.ended = append(s.submissions.ended, id)
-	if len(s.submissions.ended) <= EndedKeys {
+	if len(s.submissions.ended) <= maxEndedKeys {
 		return
 	}
 	oldest := s.submissions.byJob[s.submissions.ended[0]]
@@ -125,7 +125,7 @@ func (s *State) restoreSubmissions(image *statepb.Snapshot) error {
 			s.submissions.ended = append(s.submissions.ended, entered.Job)
 		}
 	}
-	if len(s.submissions.ended) > EndedKeys {
+	if len(s.submissions.ended) > maxEndedKeys {
 		return fmt.Errorf("%d keys of ended jobs", len(s.submissions.ended))
 	}
 	return nil

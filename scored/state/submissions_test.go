@@ -49,7 +49,7 @@ func TestEndedKeysAreBounded(t *testing.T) {
 	key := func(id JobID) *statepb.Command {
 		return keyed(id, string([]byte{byte(id), byte(id >> 8), byte(id >> 16), 'k'}))
 	}
-	const ends = EndedKeys + 10
+	const ends = maxEndedKeys + 10
 	for id := JobID(2); id < 2+ends; id += 10 {
 		var ten []*statepb.Command
 		for next := id; next < min(id+10, 2+ends); next++ {
@@ -86,7 +86,7 @@ func TestEndedKeysAreBounded(t *testing.T) {
 func checkSubmissions(t fataler, s *State) {
 	t.Helper()
 	all := s.submissions.all(s.Jobs())
-	if len(all) != len(s.submissions.byKey) || len(all) != len(s.submissions.byJob) || len(s.submissions.ended) > EndedKeys {
+	if len(all) != len(s.submissions.byKey) || len(all) != len(s.submissions.byJob) || len(s.submissions.ended) > maxEndedKeys {
 		t.Fatalf("%d submissions, %d by key, %d by job, %d ended", len(all), len(s.submissions.byKey), len(s.submissions.byJob), len(s.submissions.ended))
 	}
 	for _, entered := range all {

@@ -62,14 +62,14 @@ and shows and controls its jobs and nodes. Use scrun to run programs.
 	root.PersistentFlags().StringVar(&c.socket, "cluster", "", "the cluster's `socket` (default: $SCORE_SOCKET, else this host's, else that of scored dev)")
 	root.PersistentFlags().BoolP("help", "h", false, "print this help")
 	root.AddGroup(
-		&cobra.Group{ID: GroupUse, Title: "Jobs and nodes:"},
+		&cobra.Group{ID: groupUse, Title: "Jobs and nodes:"},
 		&cobra.Group{ID: GroupRun, Title: "Daemons:"},
 	)
 	for _, command := range []*cobra.Command{
 		jobCommand(c), nodeCommand(c), channelCommand(c), stageCommand(c), matrixCommand(c), topCommand(c),
 		metricsCommand(c), userCommand(c), historyCommand(c), configCommand(c), tokenCommand(c), certCommand(c), snapshotCommand(c), versionCommand(c),
 	} {
-		command.GroupID = GroupUse
+		command.GroupID = groupUse
 		root.AddCommand(command)
 	}
 	return root
@@ -77,7 +77,7 @@ and shows and controls its jobs and nodes. Use scrun to run programs.
 
 // Groups of commands in the help text.
 const (
-	GroupUse = "use"
+	groupUse = "use"
 	GroupRun = "run"
 )
 

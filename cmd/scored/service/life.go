@@ -37,7 +37,7 @@ func begin(parent context.Context, onTerm error, terminal bool) *Life {
 			case received := <-l.caught:
 				l.take(received, onTerm, terminal)
 			case <-l.ctx.Done():
-				Stopping()
+				stopping()
 				return
 			}
 		}

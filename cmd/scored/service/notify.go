@@ -24,8 +24,8 @@ func Reloading() {
 	notify(daemon.SdNotifyReloading, fmt.Sprintf("MONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond/time.Nanosecond)))
 }
 
-// Stopping reports that the daemon has begun to end.
-func Stopping() { notify(daemon.SdNotifyStopping) }
+// stopping reports that the daemon has begun to end.
+func stopping() { notify(daemon.SdNotifyStopping) }
 
 // statusOf returns the status in one line, since the protocol has one variable per line.
 func statusOf(status string) string {

@@ -69,7 +69,7 @@ func TestNotify(t *testing.T) {
 	if got["RELOADING"] != "1" || err != nil || at <= 0 || at > now.Nano()/1000 || now.Nano()/1000-at > patience.Microseconds() {
 		t.Errorf("reloading: %v", got)
 	}
-	Stopping()
+	stopping()
 	if got := m.next(t); got["STOPPING"] != "1" {
 		t.Errorf("stopping: %v", got)
 	}
@@ -80,7 +80,7 @@ func TestNobodyToNotify(t *testing.T) {
 	os.Unsetenv("NOTIFY_SOCKET")
 	Ready("alone")
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
-	Stopping()
+	stopping()
 }
 
 // TestWatch: the manager hears that the daemon is alive while it is, and nothing while it is not.

@@ -8,9 +8,9 @@ import (
 	"runtime"
 )
 
-// EnvDir is the environment variable with the directory of the libraries. It has precedence over
+// envDir is the environment variable with the directory of the libraries. It has precedence over
 // all other places.
-const EnvDir = "SCORE_FABRIC_DIR"
+const envDir = "SCORE_FABRIC_DIR"
 
 // library is the file that programs load.
 const library = "libfabric.so.1"
@@ -23,26 +23,26 @@ var ErrNoLibrary = errors.New("the libraries of the channels are not installed")
 
 // Place holds the directories from which Find searches.
 type Place struct {
-	Dir      string // the value of EnvDir
+	Dir      string // the value of $SCORE_FABRIC_DIR
 	Programs string // directory of scrun and scored
 }
 
 // Here returns the Place of this process.
 func Here() Place {
-	p := Place{Dir: os.Getenv(EnvDir)}
+	p := Place{Dir: os.Getenv(envDir)}
 	if self, err := os.Executable(); err == nil {
 		p.Programs = filepath.Dir(self)
 	}
 	return p
 }
 
-// Find returns the directory of the libraries. It searches, in this order: EnvDir; the directory
-// beside the installed programs; the system's; the one that 'make lib' fills in a checkout. The
-// nodes must have it under the same name.
+// Find returns the directory of the libraries. It searches, in this order: $SCORE_FABRIC_DIR; the
+// directory beside the installed programs; the system's; the one that 'make lib' fills in a
+// checkout. The nodes must have it under the same name.
 func Find(p Place) (string, error) {
 	if p.Dir != "" {
 		if !has(p.Dir) {
-			return "", fmt.Errorf("%w: %s is %s, which has no %s", ErrNoLibrary, EnvDir, p.Dir, library)
+			return "", fmt.Errorf("%w: %s is %s, which has no %s", ErrNoLibrary, envDir, p.Dir, library)
 		}
 		return filepath.Abs(p.Dir)
 	}
@@ -55,7 +55,7 @@ func Find(p Place) (string, error) {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("%w: install the package libscore1, in a checkout 'make lib', or name their directory in %s", ErrNoLibrary, EnvDir)
+	return "", fmt.Errorf("%w: install the package libscore1, in a checkout 'make lib', or name their directory in %s", ErrNoLibrary, envDir)
 }
 
 func has(dir string) bool {

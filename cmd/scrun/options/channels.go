@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MaxChannels is the highest number of channels that a rank can open: package pm numbers them 1 to
+// maxChannels is the highest number of channels that a rank can open: package pm numbers them 1 to
 // 15.
-const MaxChannels = 15
+const maxChannels = 15
 
 // Channels is the number of channels of package pm that a rank may open.
 type Channels struct {
@@ -22,8 +22,8 @@ func parseChannels(text string) (Channels, error) {
 		return Channels{}, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n > MaxChannels {
-		return Channels{}, fmt.Errorf("give a number from 0 to %d, or auto", MaxChannels)
+	if err != nil || n > maxChannels {
+		return Channels{}, fmt.Errorf("give a number from 0 to %d, or auto", maxChannels)
 	}
 	return Channels{PerRank: uint32(n), Given: true}, nil
 }

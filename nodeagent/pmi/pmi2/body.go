@@ -84,18 +84,18 @@ func (b *Body) Int(key string, absent int) (int, error) {
 	return pmi.ParseInt(key, string(value))
 }
 
-// StaleBytes is the excess length of frames of MPICH 4.0 and older: their length includes the
+// staleBytes is the excess length of frames of MPICH 4.0 and older: their length includes the
 // header, and the bytes behind the last pair are left over from the previous frame.
-const StaleBytes = 6
+const staleBytes = 6
 
 // Stale returns the number of stale bytes at the end of each frame of a client. Its fullinit shows
 // them, since the last pair there is always threaded=.
 func Stale(fullinit []byte) int {
-	if endsWell(fullinit) || len(fullinit) < StaleBytes {
+	if endsWell(fullinit) || len(fullinit) < staleBytes {
 		return 0
 	}
-	if endsWell(fullinit[:len(fullinit)-StaleBytes]) {
-		return StaleBytes
+	if endsWell(fullinit[:len(fullinit)-staleBytes]) {
+		return staleBytes
 	}
 	return 0
 }

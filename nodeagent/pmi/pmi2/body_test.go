@@ -51,8 +51,8 @@ func TestStale(t *testing.T) {
 	for text, want := range map[string]int{
 		"cmd=fullinit;pmirank=0;threaded=FALSE;":                             0,
 		"cmd=fullinit;pmirank=0;threaded=TRUE;":                              0,
-		"cmd=fullinit;pmirank=0;threaded=FALSE;\x00\x00\x00\x00\x00\x00":     StaleBytes,
-		"cmd=fullinit;pmirank=0;threaded=TRUE;\x00;valu":                     StaleBytes,
+		"cmd=fullinit;pmirank=0;threaded=FALSE;\x00\x00\x00\x00\x00\x00":     staleBytes,
+		"cmd=fullinit;pmirank=0;threaded=TRUE;\x00;valu":                     staleBytes,
 		"cmd=fullinit;threaded=FALSE;pmirank=0;":                             0,
 		"cmd=fullinit;pmirank=0;threaded=FALSE;\x00\x00\x00\x00\x00\x00\x00": 0,
 		"": 0, "abc": 0,

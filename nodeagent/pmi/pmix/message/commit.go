@@ -72,10 +72,10 @@ func Unpack(packed string) (bfrops.Value, error) {
 	return v, r.Err()
 }
 
-// WritePairs writes keys with their values for a client of the writer's encoding. It leaves out
+// writePairs writes keys with their values for a client of the writer's encoding. It leaves out
 // values that the client cannot read; they come from another node or from a client with a newer
 // library.
-func WritePairs(w *bfrops.Writer, pairs []Pair) {
+func writePairs(w *bfrops.Writer, pairs []Pair) {
 	for _, p := range pairs {
 		if w.Encoding() == bfrops.V41 {
 			w.RawKVal(p.Key, p.Packed)

@@ -35,7 +35,7 @@ func WriteCard(w *bfrops.Writer, of bfrops.Proc, pairs []Pair) {
 	w.Status(Success)
 	inner := w.Sub()
 	inner.One(bfrops.NewProc(of))
-	WritePairs(inner, pairs)
+	writePairs(inner, pairs)
 	w.Object(inner.Bytes())
 }
 

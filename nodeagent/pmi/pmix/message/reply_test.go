@@ -146,7 +146,7 @@ func TestForeignJob(t *testing.T) {
 // TestPackedByAnotherNode is for values that were damaged on their way.
 func TestPackedByAnotherNode(t *testing.T) {
 	w := bfrops.NewWriter(bfrops.V3, nil)
-	WritePairs(w, []Pair{{"bad", "\xff\xff"}, {"good", Pack(&bfrops.Value{Type: bfrops.Bool, Number: 1})}})
+	writePairs(w, []Pair{{"bad", "\xff\xff"}, {"good", Pack(&bfrops.Value{Type: bfrops.Bool, Number: 1})}})
 	r := bfrops.NewReader(bfrops.V3, w.Bytes())
 	if key, value := r.KVal(); key != "good" || !value.True() || r.Left() > 0 {
 		t.Errorf("%s: %+v, %v", key, value, r.Err())
@@ -163,7 +163,7 @@ func TestPackedByANewerClient(t *testing.T) {
 		pairs := []Pair{{"new", Pack(&v)}, {"old", Pack(&bfrops.Value{Type: bfrops.Bool, Number: 1})}}
 		for encoding, first := range map[bfrops.Encoding]string{bfrops.V3: "old", bfrops.V41: "new"} {
 			w := bfrops.NewWriter(encoding, nil)
-			WritePairs(w, pairs)
+			writePairs(w, pairs)
 			if key, _ := bfrops.NewReader(encoding, w.Bytes()).KVal(); key != first {
 				t.Errorf("%s in %v: the first is %q", name, encoding, key)
 			}
