@@ -69,13 +69,15 @@ func (s *steward) write(to reliable.Peer, data []byte, options reliable.SendOpti
 	if s.messages.path.reaches(s.job.id, to, len(data)) {
 		options.RepeatAfter = directRepeat
 	}
-	message, err := s.messages.endpoint.Send(s.now(), to, data, options)
+	message, now, err := s.messages.endpoint.Send(s.now(), to, data, options)
 	s.checkCrowd()
 	if err != nil {
 		s.lost(reliable.Message{To: to, Kind: options.Kind, Data: data}, err)
 		return
 	}
-	s.sendMessage(message)
+	if now {
+		s.sendMessage(message)
+	}
 }
 
 // sendMessage sends a message by a datagram if possible, else through the agents.
@@ -167,7 +169,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 		return
 	}
 	to := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
-	message, ok := s.messages.endpoint.Withdraw(to, m.GetHeader().GetNumber())
+	message, ok := s.messages.endpoint.Withdraw(s.now(), to, m.GetHeader().GetNumber())
 	s.checkCrowd()
 	switch {
 	case !ok:
@@ -203,7 +205,7 @@ func (s *steward) tickMessages() {
 	messages, lost := s.messages.endpoint.Tick(now)
 	s.checkCrowd()
 	for _, message := range messages {
-		if message.Number == 0 {
+		if !message.Repeated {
 			s.sendMessage(message)
 			continue
 		}

@@ -36,14 +36,15 @@ func (s *steward) enterIPC() {
 }
 
 // renewShm empties /dev/shm and the IPC namespace after a job's last process, and before the job is
-// over: their memory is another job's then. A steward that cannot do so has no other job.
-func (s *steward) renewShm() {
+// over: their memory is another job's then. A steward that cannot do so has no other job. root is set
+// for a job of root's.
+func (s *steward) renewShm(root bool) {
 	var errShm, errIPC error
 	if s.shm != nil {
 		errShm = s.shm.Renew()
 	}
 	if s.ipc != nil {
-		errIPC = s.ipc.Renew()
+		errIPC = s.ipc.Renew(root)
 	}
 	if err := errors.Join(errShm, errIPC); err != nil {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)

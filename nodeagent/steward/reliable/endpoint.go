@@ -16,6 +16,10 @@ const (
 	// MaxBytes bounds the bytes of unacknowledged messages: the keys of some ranks of the largest
 	// size.
 	MaxBytes = 128 << 20
+	// maxTransit bounds the bytes of messages that have been sent and are not acknowledged; the next ones
+	// wait. So what is sent, and repeated, fits into the buffers on the way, and is twice the data of
+	// a large rank. An acknowledgement may take a tenth of a second: 160 MB each second.
+	maxTransit = 16 << 20
 	// repeatAfter is when a message is repeated for the first time: a new agent is
 	// there within about a second. The time doubles up to maxRepeat, since a large
 	// message may just be slow.
@@ -37,13 +41,16 @@ type Endpoint struct {
 	peers  map[Peer]*peer
 	open   int // messages, and their bytes
 	bytes  int
-	due    time.Time // no deadline is before it; zero: there is none
+	window int // maxTransit
+	// transit counts the bytes of those that do not wait, and waiting the messages that do.
+	transit, waiting int
+	due              time.Time // no deadline is before it; zero: there is none
 }
 
 // New returns an endpoint. The stream is larger than that of any endpoint before that the
 // same peers may remember: the time in nanoseconds.
 func New(stream uint64) *Endpoint {
-	return &Endpoint{stream: stream, peers: make(map[Peer]*peer)}
+	return &Endpoint{stream: stream, window: maxTransit, peers: make(map[Peer]*peer)}
 }
 
 // peer is the state of the exchange with a peer.
@@ -62,6 +69,7 @@ type unacked struct {
 	number uint64
 	kind   Kind
 	data   []byte
+	waits  bool          // it has not been sent
 	again  time.Time     // when it is repeated
 	pause  time.Duration // until the repetition after that
 	until  time.Time     // when it counts as lost
@@ -76,11 +84,11 @@ func (e *Endpoint) peer(at Peer) *peer {
 	return p
 }
 
-// Send numbers and keeps a message, and returns it for sending. The caller must not change data
-// after that. The error wraps ErrFull.
-func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (Message, error) {
+// Send numbers and keeps a message, and returns it for sending. If it must wait for others, ok is false,
+// and Tick returns it later. The caller must not change data after that. The error wraps ErrFull.
+func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (m Message, ok bool, err error) {
 	if e.open == maxOpen || e.bytes+len(data) > MaxBytes {
-		return Message{}, ErrFull
+		return Message{}, false, ErrFull
 	}
 	p := e.peer(to)
 	p.last++
@@ -92,11 +100,38 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 		again:  now.Add(after),
 		pause:  2 * after,
 		until:  now.Add(cmp.Or(sendOptions.Timeout, Timeout)),
+		waits:  e.waiting > 0 || !e.hasRoom(len(data)),
+	}
+	if k.waits {
+		e.waiting++
+		k.again, k.pause = time.Time{}, after
+		e.wake(k.until)
+	} else {
+		e.transit += len(data)
+		e.wake(k.again)
 	}
 	p.open = append(p.open, k)
 	e.open, e.bytes = e.open+1, e.bytes+len(data)
-	e.wake(k.again)
-	return e.message(to, p, &k), nil
+	if k.waits {
+		return Message{}, false, nil
+	}
+	return e.message(to, p, &k), true, nil
+}
+
+// hasRoom reports whether a message may be sent now: one at least.
+func (e *Endpoint) hasRoom(bytes int) bool { return e.transit == 0 || e.transit+bytes <= e.window }
+
+// forget counts a message that is not kept any more.
+func (e *Endpoint) forget(now time.Time, k *unacked) {
+	e.open, e.bytes = e.open-1, e.bytes-len(k.data)
+	if k.waits {
+		e.waiting--
+		return
+	}
+	e.transit -= len(k.data)
+	if e.waiting > 0 {
+		e.wake(now)
+	}
 }
 
 // message makes a message that carries the pending acknowledgement; k is nil for an acknowledgement
@@ -118,7 +153,7 @@ func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
 func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	p := e.peer(from)
 	if h.AckStream == e.stream {
-		e.acknowledged(p, h.Ack)
+		e.acknowledged(now, p, h.Ack)
 	}
 	switch {
 	case h.Stream < p.stream:
@@ -158,27 +193,26 @@ func (p *peer) advance(upTo uint64) {
 }
 
 // acknowledged drops the messages that a peer has received.
-func (e *Endpoint) acknowledged(p *peer, upTo uint64) {
+func (e *Endpoint) acknowledged(now time.Time, p *peer, upTo uint64) {
 	n := 0
 	for n < len(p.open) && p.open[n].number <= upTo {
-		e.bytes -= len(p.open[n].data)
+		e.forget(now, &p.open[n])
 		n++
 	}
 	p.open = slices.Delete(p.open, 0, n)
-	e.open -= n
 }
 
 // Withdraw removes an unacknowledged message to a peer that is gone; ok is false if there is none
 // with the number.
-func (e *Endpoint) Withdraw(to Peer, number uint64) (message Message, ok bool) {
+func (e *Endpoint) Withdraw(now time.Time, to Peer, number uint64) (message Message, ok bool) {
 	p := e.peer(to)
 	i := slices.IndexFunc(p.open, func(k unacked) bool { return k.number == number })
 	if i < 0 {
 		return Message{}, false
 	}
 	message = Message{To: to, Kind: p.open[i].kind, Data: p.open[i].data}
+	e.forget(now, &p.open[i])
 	p.open = slices.Delete(p.open, i, i+1)
-	e.open, e.bytes = e.open-1, e.bytes-len(message.Data)
 	return message, true
 }
 

@@ -31,8 +31,8 @@ func newWorld() *world {
 }
 
 func (w *world) send(from int, text string) error {
-	l, err := w.endpoints[from].Send(w.now, peerOf(1-from), []byte(text), SendOptions{})
-	if err == nil {
+	l, now, err := w.endpoints[from].Send(w.now, peerOf(1-from), []byte(text), SendOptions{})
+	if now {
 		w.way = append(w.way, messageFrom{from, l})
 	}
 	return err
@@ -84,6 +84,9 @@ func (w *world) tick() bool {
 func TestExactlyOnceDelivery(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
+		for _, o := range w.endpoints {
+			o.window = rapid.SampledFrom([]int{1, 3, maxTransit}).Draw(t, "window")
+		}
 		sent := 0
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			switch rapid.SampledFrom([]string{"send", "deliver", "twice", "drop", "tick", "again"}).Draw(t, "step") {
@@ -132,7 +135,7 @@ func TestExactlyOnceDelivery(t *testing.T) {
 			}
 		}
 		for i, o := range w.endpoints {
-			if o.open != 0 || o.bytes != 0 || len(o.peer(peerOf(1-i)).beyond) != 0 {
+			if o.open != 0 || o.bytes != 0 || o.transit != 0 || o.waiting != 0 || len(o.peer(peerOf(1-i)).beyond) != 0 {
 				t.Fatalf("endpoint %d keeps %d messages of %d bytes", i, o.open, o.bytes)
 			}
 		}
@@ -148,10 +151,10 @@ func TestUnreachablePeer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if l, ok := w.endpoints[0].Withdraw(peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
+	if l, ok := w.endpoints[0].Withdraw(w.now, peerOf(1), w.way[1].Number); !ok || string(l.Data) != "b" {
 		t.Fatalf("%q, %v", l.Data, ok)
 	}
-	if _, ok := w.endpoints[0].Withdraw(peerOf(1), w.way[1].Number); ok {
+	if _, ok := w.endpoints[0].Withdraw(w.now, peerOf(1), w.way[1].Number); ok {
 		t.Fatal("gone twice")
 	}
 	begin := w.now
@@ -179,7 +182,8 @@ func TestUnreachablePeer(t *testing.T) {
 func TestSendOptions(t *testing.T) {
 	w := newWorld()
 	const kind = 3
-	if _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Timeout: Timeout / 2}); err != nil {
+	options := SendOptions{Kind: kind, RepeatAfter: repeatAfter / 4, Timeout: Timeout / 2}
+	if _, _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), options); err != nil {
 		t.Fatal(err)
 	}
 	begin := w.now
@@ -235,7 +239,7 @@ func TestAcknowledgement(t *testing.T) {
 // TestAcknowledgeAtOnce: who leaves says at once what has come, and then has nothing more to say.
 func TestAcknowledgeAtOnce(t *testing.T) {
 	w := newWorld()
-	if _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: 1}); err != nil {
+	if _, _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: 1}); err != nil {
 		t.Fatal(err)
 	}
 	messages := w.endpoints[1].Acknowledge()
@@ -271,18 +275,18 @@ func TestFull(t *testing.T) {
 	now := time.Unix(1000, 0)
 	o := New(11)
 	for range maxOpen {
-		if _, err := o.Send(now, peerOf(1), nil, SendOptions{}); err != nil {
+		if _, _, err := o.Send(now, peerOf(1), nil, SendOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := o.Send(now, peerOf(1), nil, SendOptions{}); !errors.Is(err, ErrFull) {
+	if _, _, err := o.Send(now, peerOf(1), nil, SendOptions{}); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	o = New(11)
-	if _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes), SendOptions{}); err != nil {
+	if _, _, err := o.Send(now, peerOf(1), make([]byte, MaxBytes), SendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.Send(now, peerOf(2), make([]byte, 1), SendOptions{}); !errors.Is(err, ErrFull) {
+	if _, _, err := o.Send(now, peerOf(2), make([]byte, 1), SendOptions{}); !errors.Is(err, ErrFull) {
 		t.Fatal(err)
 	}
 	// A peer that sends numbers with gaps fills no memory.
@@ -291,5 +295,52 @@ func TestFull(t *testing.T) {
 	}
 	if n := len(o.peers[peerOf(3)].beyond); n != maxOpen {
 		t.Fatalf("%d numbers are kept", n)
+	}
+}
+
+// TestWindow: no more bytes are on their way than the window, or one message; the others wait in their
+// order, are not sent again with the former, and count as lost after their time.
+func TestWindow(t *testing.T) {
+	w := newWorld()
+	o := w.endpoints[0]
+	o.window = 10
+	for _, text := range []string{"123456", "1234", "larger than all", "x"} {
+		if err := w.send(0, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(w.way) != 2 || o.transit != 10 || o.waiting != 2 {
+		t.Fatalf("%d messages are sent, %d bytes, %d wait", len(w.way), o.transit, o.waiting)
+	}
+	if again := o.ResendAll(w.now); len(again) != 2 || !again[0].Repeated {
+		t.Errorf("sent again: %v", again)
+	}
+	// answer lets what is sent arrive, and the endpoint learn of it.
+	answer := func() {
+		for _, l := range w.way {
+			w.endpoints[1].Receive(w.now, peerOf(0), l.Header)
+		}
+		w.way = nil
+		for _, l := range w.endpoints[1].Acknowledge() {
+			o.Receive(w.now, peerOf(1), l.Header)
+		}
+	}
+	for _, want := range []string{"larger than all", "x"} {
+		answer()
+		if o.Deadline() != w.now {
+			t.Errorf("the next is due at %v", o.Deadline())
+		}
+		messages, _ := o.Tick(w.now)
+		if len(messages) != 1 || string(messages[0].Data) != want || messages[0].Repeated {
+			t.Fatalf("next: %v, want %q", messages, want)
+		}
+		w.put(0, messages)
+	}
+	if err := w.send(0, "waits as long"); err != nil || o.waiting != 1 {
+		t.Fatalf("%d wait: %v", o.waiting, err)
+	}
+	w.now = w.now.Add(Timeout)
+	if messages, lost := o.Tick(w.now); len(messages) != 0 || len(lost) != 2 || o.transit != 0 || o.waiting != 0 {
+		t.Errorf("sent %v, lost %v", messages, lost)
 	}
 }

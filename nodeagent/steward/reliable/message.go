@@ -32,6 +32,8 @@ type Message struct {
 	// Kind is the kind of the message, for the sender's use.
 	Kind Kind
 	Data []byte
+	// Repeated is set if the message was sent before and not acknowledged.
+	Repeated bool
 }
 
 // Kind determines who reads a message.

@@ -2,13 +2,15 @@ package reliable
 
 import "time"
 
-// ResendAll returns all unacknowledged messages, for a new agent: the previous one may have lost
+// ResendAll returns all messages that were sent and are not acknowledged, for a new agent: the previous one may have lost
 // them.
 func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		p := e.peers[to]
 		for i := range p.open {
-			messages = append(messages, e.repeat(now, to, p, &p.open[i]))
+			if k := &p.open[i]; !k.waits {
+				messages = append(messages, e.repeat(now, to, p, k))
+			}
 		}
 	}
 	return messages
@@ -20,7 +22,18 @@ func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *unacked) Message {
 	}
 	k.pause = min(2*k.pause, maxRepeat)
 	e.wake(k.again)
-	return e.message(to, p, k)
+	m := e.message(to, p, k)
+	m.Repeated = true
+	return m
+}
+
+// begin sends a message that has waited.
+func (e *Endpoint) begin(now time.Time, to Peer, p *peer, k *unacked) Message {
+	k.waits = false
+	e.waiting, e.transit = e.waiting-1, e.transit+len(k.data)
+	m := e.repeat(now, to, p, k)
+	m.Repeated = false
+	return m
 }
 
 // Deadline returns when Tick must be called next; zero: never.
@@ -35,14 +48,20 @@ func (e *Endpoint) wake(at time.Time) {
 // Tick returns the messages to send now, and those that count as lost.
 func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 	e.due = time.Time{}
+	full := false // a message does not fit: later ones do not overtake it, or it would wait for ever
 	for _, to := range e.sorted() {
 		p := e.peers[to]
 		for i := 0; i < len(p.open); i++ {
 			switch k := &p.open[i]; {
 			case !now.Before(k.until):
-				message, _ := e.Withdraw(to, k.number)
+				message, _ := e.Withdraw(now, to, k.number)
 				lost = append(lost, message)
 				i--
+			case k.waits && !full && e.hasRoom(len(k.data)):
+				messages = append(messages, e.begin(now, to, p, k))
+			case k.waits:
+				full = true
+				e.wake(k.until)
 			case !now.Before(k.again):
 				messages = append(messages, e.repeat(now, to, p, k))
 			default:
