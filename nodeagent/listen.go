@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"score/nodeagent/agentdir"
 	"score/nodeagent/jobdirs"
+	"score/nodeagent/mpidirs"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
 	"score/scored/api"
@@ -46,6 +47,14 @@ func (a *Agent) ranksSocket() string {
 		}
 	}
 	return abstractPrefix + a.bootID
+}
+
+// hardwarePath returns where the description of the hardware is: beside the ranks' socket.
+func (a *Agent) hardwarePath() string {
+	if strings.HasPrefix(a.socket, abstractPrefix) {
+		return filepath.Join(a.dirs.RanksDir(), mpidirs.Hardware)
+	}
+	return filepath.Join(filepath.Dir(a.socket), mpidirs.Hardware)
 }
 
 // socketDirs returns the directories where the ranks' socket may be, the best first.

@@ -3,6 +3,7 @@ package nodeagent
 import (
 	"context"
 	"score/nodeagent/clock"
+	"score/nodeagent/hardware"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobs"
 	"score/nodeagent/peers"
@@ -27,6 +28,9 @@ func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 		Peers:      a.peers,
 		Files:      a.files,
 		Dirs:       a.dirs,
+		Hardware: hardware.New(hardware.Options{
+			Path: a.hardwarePath(), Go: a.workers.Go, Running: a.running, Logger: a.log,
+		}),
 		Clock:      a.clock,
 		Metrics:    a.metrics,
 		Logger:     a.log,

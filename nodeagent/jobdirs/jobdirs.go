@@ -72,6 +72,9 @@ func (d *Dirs) Stop() { d.stop(errStopped) }
 // RanksDir returns the directory of the ranks' socket.
 func (d *Dirs) RanksDir() string { return Default(d.options.RunDir) }
 
+// isOfRanks reports whether a name beside the jobs' directories is for the ranks of all jobs.
+func isOfRanks(name string) bool { return name == RanksSocket || name == mpidirs.Hardware }
+
 // places returns the directories in which jobs may have directories.
 func (d *Dirs) places() []string { return []string{d.options.JobsDir, d.RanksDir()} }
 
@@ -107,8 +110,9 @@ func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 	}
 	var all []string
 	for _, place := range d.places() {
-		// Ranks of the jobs that go on look for the socket until this agent listens there.
-		left, err := jobsIn(place, func(dir string) bool { return held[dir] || filepath.Base(dir) == RanksSocket })
+		// Ranks of the jobs that go on look for the socket until this agent listens there, and may
+		// read the description.
+		left, err := jobsIn(place, func(dir string) bool { return held[dir] || isOfRanks(filepath.Base(dir)) })
 		if err != nil {
 			return fmt.Errorf("looking for directories of former jobs: %w", err)
 		}
@@ -205,13 +209,14 @@ func Sweep(place string) {
 func (d *Dirs) Close() {
 	for _, place := range d.places() {
 		entries, _ := os.ReadDir(place) // what cannot be read is not removed, either
-		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != RanksSocket }) {
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !isOfRanks(e.Name()) }) {
 			return
 		}
 	}
 	for _, place := range d.places() {
 		_ = os.Remove(filepath.Join(place, RanksSocket)) // nobody listens there
-		_ = os.Remove(place)                             // the two may be one
+		_ = os.Remove(filepath.Join(place, mpidirs.Hardware))
+		_ = os.Remove(place) // the two may be one
 	}
 }
 

@@ -63,6 +63,8 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}})
 	case *stewardpb.FromSteward_Examined:
 		j.options.Examined(j.id, m.Examined.GetRequest(), m.Examined.GetWakeSource())
+	case *stewardpb.FromSteward_HardwareWanted:
+		j.options.Hardware.Want()
 	case *stewardpb.FromSteward_Status, *stewardpb.FromSteward_Output, *stewardpb.FromSteward_Drained:
 		// Status answers Dial; the others come on connections of their own.
 	}

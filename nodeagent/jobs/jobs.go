@@ -6,6 +6,7 @@ import (
 	"score/nodeagent/dataplane"
 	"score/nodeagent/endings"
 	"score/nodeagent/filetransfer"
+	"score/nodeagent/hardware"
 	"score/nodeagent/jobaccount"
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/jobstate"
@@ -40,6 +41,7 @@ type Options struct {
 	Peers    *peers.Clients
 	Files    *filetransfer.Transfers
 	Dirs     *jobdirs.Dirs
+	Hardware *hardware.Description
 	Clock    *timekeeper.Keeper
 	Metrics  *metrics.Metrics
 	Logger   *zap.Logger

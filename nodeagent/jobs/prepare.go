@@ -187,6 +187,7 @@ func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 		Files:        j.owned.NameFiles(),
 		SharesCpus:   j.options.SharesCPUs,
 		Programs:     programs,
+		Hardware:     j.options.Hardware.Path(),
 
 		LeaseUntilNanos: j.leaseUntil(),
 		DirectKey:       j.directKey(),

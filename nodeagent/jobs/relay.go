@@ -13,33 +13,28 @@ import (
 	"go.uber.org/zap"
 )
 
-const (
-	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
-	maxRelay = 32 << 20
-	// maxRelays bounds a job's messages on their way: each rank of a large node asks for a few
-	// others' keys at once. Further messages are dropped, and their steward sends them again.
-	maxRelays = 4096
-)
-
 // onRelay sends a message of the job's steward to the steward of another node or job. Messages may
 // overtake each other. A message to a job that is not there is returned; if another message does
 // not arrive, the steward gets no acknowledgement.
 func (j *Job) onRelay(m *stewardpb.Relay) {
-	request := &scorev1.RelayRequest{
-		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
-		Data: m.GetData(), Header: m.GetHeader(),
-	}
-	if j.relays.Add(1) > maxRelays {
-		j.relays.Add(-1)
+	if !j.relays.add(m) {
 		return
 	}
 	j.options.Go(func() {
-		err := j.jobs.relayTo(j.ctx, m.GetAddress(), request)
-		j.relays.Add(-1)
-		if err != nil && j.ctx.Err() == nil {
-			j.relayFailed(m, err)
+		for ; m != nil; m = j.relays.next(m) {
+			j.deliver(m)
 		}
 	})
+}
+
+func (j *Job) deliver(m *stewardpb.Relay) {
+	err := j.jobs.relayTo(j.ctx, m.GetAddress(), &scorev1.RelayRequest{
+		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
+		Data: m.GetData(), Header: m.GetHeader(),
+	})
+	if err != nil && j.ctx.Err() == nil {
+		j.relayFailed(m, err)
+	}
 }
 
 func (j *Job) relayFailed(m *stewardpb.Relay, err error) {

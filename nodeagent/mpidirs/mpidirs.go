@@ -20,6 +20,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Hardware is the name of the file with the description of the host's hardware (package hardware),
+// beside the jobs' directories. The variable that names it to MPI libraries is known by it.
+const Hardware = "score-hardware.xml"
+
 const (
 	// sharedPlace is the directory of POSIX shared memory on Linux, see shm_overview(7).
 	sharedPlace = "/dev/shm"

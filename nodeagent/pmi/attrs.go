@@ -8,7 +8,7 @@ import (
 // JobAttr returns an attribute of the job (PMI-2 info-getjobattr).
 func (e *Engine) JobAttr(key []byte) (value string, ok bool) {
 	switch string(key) {
-	case mappingKey:
+	case mappingKey, hardwareKey:
 		return e.store.committed(givenRank, key)
 	case "universeSize":
 		return strconv.Itoa(e.info.universe()), true

@@ -127,6 +127,9 @@ func NewEngine(info JobInfo) (*Engine, error) {
 	if mapping, ok := Mapping(info.RankNode); ok {
 		e.store.setGiven(mappingKey, mapping)
 	}
+	if info.Hardware != "" && len(info.Hardware) <= MaxValue {
+		e.store.setGiven(hardwareKey, info.Hardware)
+	}
 	for key, value := range info.Preput {
 		e.store.setGiven(key, value)
 	}

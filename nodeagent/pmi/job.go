@@ -32,6 +32,8 @@ type JobInfo struct {
 	// Survive means that the job goes on when ranks of it fail; Lost and OnRespawned report what
 	// becomes of them.
 	Survive bool
+	// Hardware is the path of hwloc's description of the node's hardware; empty: there is none.
+	Hardware string
 	// Preput is in the key-value space from the start; a spawning job leaves its address there.
 	Preput map[string]string
 }

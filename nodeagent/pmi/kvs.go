@@ -5,6 +5,9 @@ import "fmt"
 // mappingKey is where PMI-1 clients look for the placement of the ranks.
 const mappingKey = "PMI_process_mapping"
 
+// hardwareKey is where MPICH looks for the path of hwloc's description of the hardware.
+const hardwareKey = "PMI_hwloc_xmlfile"
+
 // givenRank owns the keys that come with the job (JobInfo.Preput).
 const givenRank = -1
 

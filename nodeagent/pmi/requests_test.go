@@ -8,12 +8,13 @@ import (
 )
 
 func TestJobAttrs(t *testing.T) {
-	e, err := NewEngine(JobInfo{KVSName: "kvs", RankNode: []int32{0, 0, 1}, UniverseSize: 12})
+	e, err := NewEngine(JobInfo{KVSName: "kvs", RankNode: []int32{0, 0, 1}, UniverseSize: 12, Hardware: "/run/hardware.xml"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
 		"PMI_process_mapping": "(vector,(0,1,2),(1,1,1))", "universeSize": "12", "hasNameServ": "yes",
+		"PMI_hwloc_xmlfile": "/run/hardware.xml",
 	} {
 		if got, ok := e.JobAttr([]byte(key)); !ok || got != want {
 			t.Errorf("%s: got %q, %v, want %q", key, got, ok, want)

@@ -35,10 +35,13 @@ type conn struct {
 // clients is what the connections of a job's ranks have in common.
 type clients struct {
 	unsent int // sum of theirs
-	held   []heldConn
+	// crowded is set while too many messages to other nodes are not acknowledged.
+	crowded bool
+	held    []heldConn
 }
 
-// heldConn is a connection whose requests are not read until other clients have read their answers.
+// heldConn is a connection whose requests are not read until other clients have read their answers, or
+// other nodes their messages.
 type heldConn struct {
 	conn *conn
 	tag  tag
@@ -52,12 +55,25 @@ func (l *loop) closeConn(c *conn) {
 	l.setUnsent(c, nil)
 }
 
-// setUnsent counts what waits for a client, and lets requests be read again once it is half as much as
-// holds them.
+// setUnsent counts what waits for a client. Once it is half as much as holds requests, these are read
+// again.
 func (l *loop) setUnsent(c *conn, unsent []byte) {
 	l.clients.unsent += len(unsent) - len(c.unsent)
 	c.unsent = unsent
-	if l.clients.unsent > unsentPause/2 {
+	l.release()
+}
+
+// setCrowded sets whether requests wait for other nodes.
+func (l *loop) setCrowded(crowded bool) {
+	if l.clients.crowded != crowded {
+		l.clients.crowded = crowded
+		l.release()
+	}
+}
+
+// release lets the requests that wait be read again if nothing holds them any more.
+func (l *loop) release() {
+	if l.clients.unsent > unsentPause/2 || l.clients.crowded {
 		return
 	}
 	for _, h := range l.clients.held {
@@ -76,10 +92,10 @@ func (l *loop) mayRead(c *conn, t tag, events uint32) bool {
 	return events&unix.EPOLLIN != 0 && !l.hold(c, t)
 }
 
-// hold reports whether a client's requests must wait because too much waits for others, and then does
-// not watch for them until these have read half of it.
+// hold reports whether a client's requests must wait because too much waits for others or for other
+// nodes, and then does not watch for them until half of that has been read.
 func (l *loop) hold(c *conn, t tag) bool {
-	if l.clients.unsent <= unsentPause {
+	if l.clients.unsent <= unsentPause && !l.clients.crowded {
 		return false
 	}
 	_ = l.changeWatch(c.fd, 0, t)

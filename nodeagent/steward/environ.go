@@ -42,6 +42,7 @@ func (j *job) commonEnv() []string {
 			env = append(env, v)
 		}
 	}
+	env = j.withHardware(withoutHardware(env))
 	if path := j.order.GetPmSocket(); path != "" {
 		env = append(env, pmSocket+"="+path)
 	}

@@ -30,6 +30,7 @@ type job struct {
 	limits   []launch.Limit
 	warnings []string
 	silent   bool // looks like MPI: silence is worth a note
+	hwloc    bool // its MPI library looks at the hardware by hwloc
 	notes    int  // sentences sent
 
 	ranks []localRank

@@ -25,6 +25,13 @@ const (
 	// agents. It is longer than an endpoint delays an acknowledgement, and longer than a busy
 	// machine takes.
 	directRepeat = 250 * time.Millisecond
+	// crowdMessages and crowdBytes bound the unacknowledged messages while more requests of ranks are
+	// read, which cause most of them. Without that a program that notifies others of events as fast as
+	// it can keeps the agents busy for nobody else. They are a tenth of a second's, as long as an
+	// acknowledgement may wait, of a program that exchanges much: 5,000 messages each second. And
+	// an agent has fewer calls to another on a connection.
+	crowdMessages = 512
+	crowdBytes    = reliable.MaxBytes / 4
 )
 
 // Why a message does not arrive, besides reliable.ErrFull.
@@ -63,6 +70,7 @@ func (s *steward) write(to reliable.Peer, data []byte, options reliable.SendOpti
 		options.RepeatAfter = directRepeat
 	}
 	message, err := s.messages.endpoint.Send(s.now(), to, data, options)
+	s.checkCrowd()
 	if err != nil {
 		s.lost(reliable.Message{To: to, Kind: options.Kind, Data: data}, err)
 		return
@@ -126,7 +134,9 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 
 // take handles a message that came by a datagram or through the agents. It does not keep the data.
 func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.Header, data []byte) {
-	if !s.messages.endpoint.Receive(s.now(), from, header) {
+	fresh := s.messages.endpoint.Receive(s.now(), from, header)
+	s.checkCrowd()
+	if !fresh {
 		return
 	}
 	s.countMemory(len(data))
@@ -138,6 +148,18 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	}
 }
 
+// checkCrowd lets requests of ranks wait while too many messages are not acknowledged, and until half
+// of them are.
+func (s *steward) checkCrowd() {
+	messages, bytes := s.messages.endpoint.Unacknowledged()
+	switch {
+	case messages > crowdMessages || bytes > crowdBytes:
+		s.loop.setCrowded(true)
+	case messages <= crowdMessages/2 && bytes <= crowdBytes/2:
+		s.loop.setCrowded(false)
+	}
+}
+
 // relayFailed handles a message that the agent returns: its job has ended, or the agent refused to
 // forward it.
 func (s *steward) relayFailed(m *stewardpb.Relay) {
@@ -146,6 +168,7 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	}
 	to := reliable.Peer{Job: m.GetJobId(), Node: m.GetNodeIndex()}
 	message, ok := s.messages.endpoint.Withdraw(to, m.GetHeader().GetNumber())
+	s.checkCrowd()
 	switch {
 	case !ok:
 	case m.GetRefused() != "":
@@ -178,6 +201,7 @@ func (s *steward) tickMessages() {
 		return
 	}
 	messages, lost := s.messages.endpoint.Tick(now)
+	s.checkCrowd()
 	for _, message := range messages {
 		if message.Number == 0 {
 			s.sendMessage(message)

@@ -24,7 +24,7 @@ func (j *job) chooseOffer() {
 	case scorev1.MpiMode_MPI_MODE_UNSPECIFIED:
 		j.offer = offer{pmi: true, pmix: true}
 	}
-	found, ok := j.family()
+	found, ok := j.inspect()
 	j.silent = ok && j.size() > 1 && found.Parallel()
 	if j.spec.GetMpi() != scorev1.MpiMode_MPI_MODE_UNSPECIFIED || !ok {
 		return
@@ -32,12 +32,15 @@ func (j *job) chooseOffer() {
 	j.offer.pmi, j.offer.pmix = found.Offers()
 }
 
-// family returns what the program was linked with; ok is false when it cannot be
-// read, or is made for another machine.
-func (j *job) family() (found mpidetect.Family, ok bool) {
+// inspect returns what the program was linked with, and notes whether it uses hwloc; ok is false
+// when it cannot be read, or is made for another machine.
+func (j *job) inspect() (found mpidetect.Family, ok bool) {
 	var report mpidetect.Report
 	err := launch.AsUser(j.user, func() (err error) {
-		report, err = mpidetect.Follow(j.program, j.variable("LD_LIBRARY_PATH"))
+		libraryPath := j.variable("LD_LIBRARY_PATH")
+		if report, err = mpidetect.Follow(j.program, libraryPath); err == nil && report.Family.Parallel() {
+			j.hwloc = mpidetect.UsesHwloc(j.program, libraryPath)
+		}
 		return err
 	})
 	return report.Family, err == nil && report.Runs(runtime.GOARCH)

@@ -18,8 +18,8 @@ import (
 // PMI-1 line has at most 1 KB, and clients send one at a time.
 const pmiBuffer = 16 << 10
 
-// newPMI makes the PMI server of a job.
-func (j *job) newPMI() error {
+// newPMI makes the PMI server of a job. hardware returns the description of the node's hardware.
+func (j *job) newPMI(hardware func() string) error {
 	nodes, err := j.rankNode()
 	if err != nil {
 		return err
@@ -32,6 +32,7 @@ func (j *job) newPMI() error {
 		NodeIndex:    int(p.GetNodeIndex()),
 		UniverseSize: int(p.GetUniverseSize()),
 		Preput:       p.GetPreput(),
+		Hardware:     j.hardwarePath(),
 		Survive:      j.spec.GetRecover() || j.spec.GetRespawn() > 0,
 	}
 	if parent := p.GetParentJob(); parent != 0 {
@@ -46,7 +47,7 @@ func (j *job) newPMI() error {
 		j.pmi = wire.NewServer(engine)
 	}
 	if j.offer.pmix {
-		return j.newPMIx(engine, &info)
+		return j.newPMIx(engine, &info, hardware)
 	}
 	return nil
 }

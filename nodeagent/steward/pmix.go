@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -33,7 +34,7 @@ type pmixEndpoint struct {
 }
 
 // newPMIx makes the PMIx server of a job, and its port.
-func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
+func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo, hardware func() string) error {
 	listener, address, err := listenLoopback()
 	if err != nil {
 		return fmt.Errorf("making the PMIx endpoint: %w", err)
@@ -46,6 +47,7 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo) error {
 		Job: j.id, NameOf: kvsName, NumberOf: jobNumber,
 		RankNode: info.RankNode, RankApp: info.RankApp, UniverseSize: info.UniverseSize,
 		Parent: j.order.GetJob().GetParentJob(), SessionDir: j.pmix.dirs.session,
+		Hardware: sync.OnceValue(hardware),
 	}
 	for _, place := range j.order.GetJob().GetPlaces() {
 		config.NodeNames = append(config.NodeNames, place.GetNode())

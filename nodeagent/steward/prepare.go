@@ -93,6 +93,9 @@ func (s *steward) prepared(err error) {
 		s.life.NotPrepared(s.now())
 		return
 	}
+	if j.hwloc && j.order.GetHardware() == "" {
+		s.wantHardware()
+	}
 	s.life.Prepared(s.now(), j.silent && j.hasFirst())
 }
 
@@ -118,7 +121,7 @@ func (j *job) prepare(s *steward) error {
 	j.chooseLimits(s.forker)
 	s.forker.BeginJob(j.user)
 	if j.chooseOffer(); j.offer != (offer{}) {
-		if err := j.newPMI(); err != nil {
+		if err := j.newPMI(s.hardware); err != nil {
 			return err
 		}
 	}

@@ -131,6 +131,7 @@ int pm_domain(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain
 		return (int)err;
 	}
 	pthread_once(&once, watch_exit);
+	pm_hurry_openmpi();
 	d->virtual_addresses = mode == PM_MR_BASIC || (mode != PM_MR_SCALABLE && (mode & FI_MR_VIRT_ADDR));
 	d->own_keys = mode == PM_MR_BASIC || (mode != PM_MR_SCALABLE && (mode & FI_MR_PROV_KEY));
 	d->domain.fid = (struct fid){.fclass = FI_CLASS_DOMAIN, .context = context, .ops = &domain_fid_ops};

@@ -7,6 +7,9 @@
  *
  * Up to the last 4.1 a synchronous send (MPI_Ssend) does not end if a probe has matched its message
  * (MPI_Mprobe, MPI_Mrecv; mpi4py's futures wait so): mtl/ofi forgets to answer it. Here the library does.
+ *
+ * From 4.1 on btl/ofi, which programs have for windows, sleeps for a second when it is closed, for another
+ * provider. Here it does not.
  */
 #define _GNU_SOURCE
 #include "openmpi.h"
@@ -110,6 +113,44 @@ static void mend_prepare(void *library, prepare **function)
 		mpi.isend_init = *function;
 		*function = isend_init;
 	}
+}
+
+/* A component of Open MPI: mca_base_component_t of version 2.1.0. */
+struct component {
+	int layout[3];
+	char project[16];
+	int project_release[3];
+	char framework[32];
+	int framework_release[3];
+	char name[64];
+	int release[3];
+	int (*open)(void);
+	int (*close)(void);
+};
+
+static bool is_btl_ofi(const struct component *c)
+{
+	return c->layout[0] == 2 && c->layout[1] == 1 && !strcmp(c->framework, "btl") && !strcmp(c->name, "ofi") &&
+	       ((c->release[0] == 4 && c->release[1] == 1) || (c->release[0] == 5 && c->release[1] == 0));
+}
+
+/*
+ * pm_hurry_openmpi: from 4.1.2 on the component's close does two things, this call and the sleep. It is a
+ * library of its own, or a part of Open MPI 5's, which may be hidden from others (RTLD_LOCAL).
+ */
+void pm_hurry_openmpi(void)
+{
+	void *library = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+	struct component *btl;
+	int (*common_close)(void);
+
+	if (!library)
+		return;
+	if ((pm_found(&btl, RTLD_DEFAULT, "mca_btl_ofi_component") && pm_found(&common_close, RTLD_DEFAULT, "opal_common_ofi_close")) ||
+	    (pm_found(&btl, library, "mca_btl_ofi_component") && pm_found(&common_close, library, "opal_common_ofi_close")))
+		if (is_btl_ofi(btl))
+			btl->close = common_close;
+	dlclose(library);
 }
 
 void pm_mend_openmpi(void)

@@ -33,6 +33,7 @@ const (
 const (
 	overProvider = "openmpi over the provider"
 	overOwn      = "openmpi" // over its own TCP and shared memory
+	overChosen   = "openmpi as auto chooses"
 )
 
 // fabricPrograms are what all contestants run.
@@ -123,6 +124,11 @@ func (p *fabricPrograms) job(program string, provider bool, options ...string) f
 	return fabricJob{append([]string{"--fabric", "pm"}, options...), []string{"SCORE_FABRIC_DIR=" + p.libraries}, program}
 }
 
+// chosen is a program with what scrun chooses for it.
+func (p *fabricPrograms) chosen(program string, options ...string) fabricJob {
+	return fabricJob{append([]string{"--fabric", "auto"}, options...), []string{"SCORE_FABRIC_DIR=" + p.libraries}, program}
+}
+
 func (j fabricJob) command(ctx context.Context, c *cluster, args ...string) *exec.Cmd {
 	cmd := c.scrun(ctx, append(append(append([]string{}, j.options...), j.program), args...)...)
 	cmd.Env = append(cmd.Env, j.env...)
@@ -160,7 +166,7 @@ func fabricBetween(ctx context.Context, b *bench, c *cluster, p *fabricPrograms)
 	if err != nil {
 		return err
 	}
-	fabricFigures(b, "between", s, fabricTargets{
+	fabricFigures(b, "between", s[overProvider], s, fabricTargets{
 		latency: atMost("ratio", fabricLatencyTarget), rate: atLeast("ratio", fabricRateTarget),
 		bandwidth: atLeast("ratio", fabricBandwidthTarget),
 	})
@@ -183,6 +189,7 @@ func fabricInside(ctx context.Context, b *bench, p *fabricPrograms) error {
 	own.env = []string{"OMPI_MCA_pml=ob1", "OMPI_MCA_btl=vader,self"}
 	all := []contestant{
 		p.job(p.openmpi, true, one...).contestant(overProvider, c, messages.Shm, cpus),
+		p.chosen(p.openmpi, one...).contestant(overChosen, c, messages.Shm, cpus),
 		own.contestant(overOwn, c, messages.Shm, cpus),
 	}
 	if p.mpich != "" {
@@ -192,7 +199,9 @@ func fabricInside(ctx context.Context, b *bench, p *fabricPrograms) error {
 	if err != nil {
 		return err
 	}
-	fabricFigures(b, "inside", s, fabricTargets{
+	fabricFigures(b, "inside", s[overProvider], s, fabricTargets{})
+	chosen, theirs := s[overChosen], runsOf{overOwn: s[overOwn]}
+	fabricFigures(b, "inside_auto", chosen, theirs, fabricTargets{
 		latency: atMost("ratio", fabricInsideTarget), bandwidth: atLeast("ratio", 1/fabricInsideTarget),
 	})
 	return nil
@@ -212,10 +221,10 @@ func fabricRuns(ctx context.Context, b *bench, path messages.Path, all []contest
 // fabricTargets are those against Open MPI's own transports.
 type fabricTargets struct{ latency, rate, bandwidth target }
 
-func fabricFigures(b *bench, where string, s runsOf, t fabricTargets) {
-	mine := s[overProvider]
+// fabricFigures reports our curves beside each peer's.
+func fabricFigures(b *bench, where string, mine []messages.Curve, peers runsOf, t fabricTargets) {
 	for _, peer := range []string{overOwn, "mpich", ucx} {
-		theirs := s[peer]
+		theirs := peers[peer]
 		if len(theirs) == 0 {
 			continue
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -26,29 +27,52 @@ func Follow(path, libraryPath string) (Report, error) {
 	if err != nil || !report.ELF || report.Family != None {
 		return report, err
 	}
+	found := report
+	walk(path, libraryPath, report, func(_ string, library Report) (done bool) {
+		if library.Family.Parallel() { // a library without others looks static
+			found.Family = library.Family
+		}
+		return found.Family != None
+	})
+	return found, nil
+}
+
+// hwloc2 is hwloc 2, which reads descriptions of hardware that any other hwloc 2 has written.
+const hwloc2 = "libhwloc.so.15"
+
+// UsesHwloc reports whether the program's MPI, or a part of that, looks at the hardware by hwloc 2.
+func UsesHwloc(path, libraryPath string) (uses bool) {
+	report, err := Inspect(path)
+	if err != nil || !report.ELF {
+		return false
+	}
+	walk(path, libraryPath, report, func(name string, library Report) (done bool) {
+		uses = libraryFamily(name).Parallel() && slices.Contains(library.Needed, hwloc2)
+		return uses
+	})
+	return uses
+}
+
+// walk visits the libraries of a program, the nearest first, until visit returns true.
+func walk(path, libraryPath string, program Report, visit func(name string, library Report) (done bool)) {
 	seen := make(map[string]bool)
-	next := []layer{newLayer(path, report, nil)}
-	for len(next) > 0 {
-		program := next[0]
-		next = next[1:]
-		dirs := append(program.searchDirs(libraryPath), systemDirs...)
-		for _, name := range program.Needed {
+	for next := []layer{newLayer(path, program, nil)}; len(next) > 0; next = next[1:] {
+		dirs := append(next[0].searchDirs(libraryPath), systemDirs...)
+		for _, name := range next[0].Needed {
 			if seen[name] || isBase(name) || len(seen) == maxFollowed {
 				continue
 			}
 			seen[name] = true
-			found, library, err := locate(name, dirs, &report)
+			found, library, err := locate(name, dirs, &program)
 			if err != nil {
 				continue
 			}
-			if library.Family.Parallel() { // a library without others looks static
-				report.Family = library.Family
-				return report, nil
+			if visit(name, library) {
+				return
 			}
-			next = append(next, newLayer(found, library, program.rpath))
+			next = append(next, newLayer(found, library, next[0].rpath))
 		}
 	}
-	return report, nil
 }
 
 // layer is a file with the search path for its libraries.

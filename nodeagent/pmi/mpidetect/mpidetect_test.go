@@ -282,6 +282,42 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+func TestUsesHwloc(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, content []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, content, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write("libmpich.so.12", amd64("libhwloc.so.15", "libc.so.6"))
+	write("libmpi.so.40", amd64("libhwloc.so.5", "libc.so.6")) // hwloc 1
+	write("libmpi.so.80", amd64("libopen-pal.so.80"))
+	write("libopen-pal.so.80", amd64("libhwloc.so.15"))
+	write("libsolver.so.1", amd64("libmpich.so.12", "libhwloc.so.5"))
+	write("libother.so.1", amd64("libhwloc.so.15"))
+	script := write("script", []byte("#!/bin/sh\n"))
+	for _, test := range []struct {
+		needed []string
+		want   bool
+	}{
+		{[]string{"libmpich.so.12"}, true},
+		{[]string{"libsolver.so.1"}, true},
+		{[]string{"libmpi.so.80"}, true},
+		{[]string{"libmpi.so.40", "libother.so.1"}, false},
+		{[]string{"libother.so.1"}, false},
+		{[]string{"libmissing.so"}, false},
+	} {
+		if got := UsesHwloc(write("program", amd64(test.needed...)), dir); got != test.want {
+			t.Errorf("%v: %v", test.needed, got)
+		}
+	}
+	if UsesHwloc(script, dir) || UsesHwloc(filepath.Join(dir, "missing"), dir) {
+		t.Error("a script or nothing uses it")
+	}
+}
+
 func TestOffers(t *testing.T) {
 	for family, want := range map[Family][2]bool{
 		MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true}, PMIx: {false, true},

@@ -45,6 +45,7 @@ func hostOf(t testing.TB, config Config) *host {
 		t.Fatal(err)
 	}
 	config.NameOf, config.NumberOf = nameOf, numberOf
+	config.Hardware = func() string { return "" }
 	server := NewServer(engine, config)
 	return &host{t: t, now: time.Unix(1000, 0), server: server, replies: make(map[ConnID][]byte), closed: make(map[ConnID]bool)}
 }

@@ -203,6 +203,10 @@ func (c *conn) get(s *Server, tag uint32, r *bfrops.Reader) error {
 		return nil
 	}
 	if p.Rank < 0 || strings.HasPrefix(m.Key, reservedPrefix) {
+		if m.Key == message.KeyHardware && p.Job == s.config.Job {
+			c.hardware(s, tag, m.Proc)
+			return nil
+		}
 		return c.getJob(s, tag, p.Job)
 	}
 	outcome, err := s.engine.Fetch(s.now, c.rank, pmi.Fetch{
@@ -219,6 +223,19 @@ func (c *conn) get(s *Server, tag uint32, r *bfrops.Reader) error {
 	}
 	c.card(s, tag, m.Proc, s.engine.Card(p.Rank))
 	return nil
+}
+
+// hardware replies with the description of the node's hardware. Open MPI alone asks for it, and a
+// host of many CPUs has a long one, so it is not among what all clients get at their start.
+func (c *conn) hardware(s *Server, tag uint32, job bfrops.Proc) {
+	text := bfrops.NewString(s.config.Hardware())
+	if text.Text == "" {
+		s.status(c, tag, message.ErrNotFound)
+		return
+	}
+	w := s.writer(c)
+	message.WriteCard(w, job, []message.Pair{{Key: message.KeyHardware, Packed: message.Pack(&text)}})
+	s.send(c, tag, w)
 }
 
 // reservedPrefix begins the keys that the system sets, not programs.

@@ -27,6 +27,8 @@ type Config struct {
 	Parent uint64
 	// SessionDir is where programs keep this run's files.
 	SessionDir string
+	// Hardware returns the text of hwloc's description of the node's hardware; empty: there is none.
+	Hardware func() string
 }
 
 // Version is the version of libpmix as whose server this one behaves.

@@ -319,6 +319,30 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+func TestHardware(t *testing.T) {
+	for _, encoding := range []bfrops.Encoding{bfrops.V41, bfrops.V3} {
+		h := newHost(t, 0)
+		a := h.rankIn(0, encoding)
+		text := ""
+		h.server.config.Hardware = func() string { return text }
+		ask := func(of bfrops.Proc) {
+			a.send(message.Get, (&message.GetRequest{Proc: of, Key: message.KeyHardware}).Write)
+		}
+		job := bfrops.Proc{Namespace: "score_7", Rank: bfrops.Wildcard}
+		ask(job)
+		a.status(message.ErrNotFound)
+		text = "<topology/>"
+		ask(job)
+		_, r := a.reply()
+		code, of, pairs := message.ReadCard(r)
+		want := bfrops.NewString(text)
+		if r.Err() != nil || code != message.Success || of != job || len(pairs) != 1 ||
+			pairs[0] != (message.Pair{Key: message.KeyHardware, Packed: message.Pack(&want)}) {
+			t.Errorf("%v, %d, %v, %q", r.Err(), code, of, pairs)
+		}
+	}
+}
+
 func TestSpawn(t *testing.T) {
 	h := newHost(t, 0)
 	a := h.rank(0)

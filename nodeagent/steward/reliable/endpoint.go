@@ -202,6 +202,9 @@ func (e *Endpoint) Awaits(kind Kind) bool {
 	return false
 }
 
+// Unacknowledged returns the number of unacknowledged messages, and their bytes.
+func (e *Endpoint) Unacknowledged() (messages, bytes int) { return e.open, e.bytes }
+
 // sorted lists the peers in a fixed order, so that the effects do not depend on the map's.
 func (e *Endpoint) sorted() []Peer {
 	peers := make([]Peer, 0, len(e.peers))

@@ -577,7 +577,9 @@ type PrepareJob struct {
 	// directory of the programs that were sent along; empty: none was
 	Programs string `protobuf:"bytes,50,opt,name=programs" json:"programs,omitempty"`
 	// of datagrams between the job's stewards, see package direct; empty: there are none
-	DirectKey     []byte `protobuf:"bytes,70,opt,name=direct_key,json=directKey" json:"direct_key,omitempty"`
+	DirectKey []byte `protobuf:"bytes,70,opt,name=direct_key,json=directKey" json:"direct_key,omitempty"`
+	// path of a description of the host's hardware, as hwloc writes it; empty: there is none
+	Hardware      string `protobuf:"bytes,80,opt,name=hardware" json:"hardware,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -689,6 +691,13 @@ func (x *PrepareJob) GetDirectKey() []byte {
 	return nil
 }
 
+func (x *PrepareJob) GetHardware() string {
+	if x != nil {
+		return x.Hardware
+	}
+	return ""
+}
+
 // FromSteward is what a steward sends to its agent.
 type FromSteward struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -715,6 +724,7 @@ type FromSteward struct {
 	//	*FromSteward_RankFailure
 	//	*FromSteward_InputTaken
 	//	*FromSteward_Examined
+	//	*FromSteward_HardwareWanted
 	Message       isFromSteward_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -946,6 +956,15 @@ func (x *FromSteward) GetExamined() *Examined {
 	return nil
 }
 
+func (x *FromSteward) GetHardwareWanted() bool {
+	if x != nil {
+		if x, ok := x.Message.(*FromSteward_HardwareWanted); ok {
+			return x.HardwareWanted
+		}
+	}
+	return false
+}
+
 type isFromSteward_Message interface {
 	isFromSteward_Message()
 }
@@ -1034,6 +1053,10 @@ type FromSteward_Examined struct {
 	Examined *Examined `protobuf:"bytes,73,opt,name=examined,oneof"` // answers Examine
 }
 
+type FromSteward_HardwareWanted struct {
+	HardwareWanted bool `protobuf:"varint,80,opt,name=hardware_wanted,json=hardwareWanted,oneof"` // a description of the host's hardware would have been of use
+}
+
 func (*FromSteward_Status) isFromSteward_Message() {}
 
 func (*FromSteward_Prepared) isFromSteward_Message() {}
@@ -1075,6 +1098,8 @@ func (*FromSteward_RankFailure) isFromSteward_Message() {}
 func (*FromSteward_InputTaken) isFromSteward_Message() {}
 
 func (*FromSteward_Examined) isFromSteward_Message() {}
+
+func (*FromSteward_HardwareWanted) isFromSteward_Message() {}
 
 // Status is all that a new control connection must know.
 type Status struct {
@@ -1854,7 +1879,7 @@ const file_steward_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xf9\x02\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\x9c\x03\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1869,7 +1894,8 @@ const file_steward_proto_rawDesc = "" +
 	"sharesCpus\x12!\n" +
 	"\bprograms\x182 \x01(\tB\x05\xaa\x01\x02 \x03R\bprograms\x12\x1d\n" +
 	"\n" +
-	"direct_key\x18F \x01(\fR\tdirectKey\"\x9c\b\n" +
+	"direct_key\x18F \x01(\fR\tdirectKey\x12!\n" +
+	"\bhardware\x18P \x01(\tB\x05\xaa\x01\x02 \x03R\bhardware\"\xc7\b\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +
@@ -1897,7 +1923,8 @@ const file_steward_proto_rawDesc = "" +
 	"\frank_failure\x18A \x01(\v2\x1a.score.steward.RankFailureH\x00R\vrankFailure\x12!\n" +
 	"\vinput_taken\x18H \x01(\x04H\x00R\n" +
 	"inputTaken\x125\n" +
-	"\bexamined\x18I \x01(\v2\x17.score.steward.ExaminedH\x00R\bexaminedB\t\n" +
+	"\bexamined\x18I \x01(\v2\x17.score.steward.ExaminedH\x00R\bexamined\x12)\n" +
+	"\x0fhardware_wanted\x18P \x01(\bH\x00R\x0ehardwareWantedB\t\n" +
 	"\amessage\"\xa9\x03\n" +
 	"\x06Status\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x15\n" +
@@ -2110,6 +2137,7 @@ func file_steward_proto_init() {
 		(*FromSteward_RankFailure)(nil),
 		(*FromSteward_InputTaken)(nil),
 		(*FromSteward_Examined)(nil),
+		(*FromSteward_HardwareWanted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

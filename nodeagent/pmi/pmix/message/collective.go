@@ -14,6 +14,7 @@ const (
 	KeyTimeout    = "pmix.timeout"   // int, seconds
 	KeyImmediate  = "pmix.immediate" // bool: only what is known already
 	KeyRequired   = "pmix.req.key"
+	KeyHardware   = "pmix.hwlocxml2"      // string: the node's hardware, as hwloc 2 writes it
 	KeyWait       = "pmix.wait"           // int: for how many keys; 0: all
 	KeyRange      = "pmix.range"          // range
 	KeyPersist    = "pmix.persist"        // persistence

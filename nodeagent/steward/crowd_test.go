@@ -1,0 +1,79 @@
+package steward
+
+import (
+	"score/nodeagent/steward/reliable"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Requests of ranks wait while other nodes have not acknowledged many messages, or large ones, and are
+// read again when they have, also when the job is over.
+func TestRequestsWaitForOtherNodes(t *testing.T) {
+	other := reliable.Peer{Job: 7, Node: 1}
+	for _, tt := range []struct {
+		name    string
+		bytes   int // of a message
+		fitting int // messages that hold nothing
+		end     func(t *testing.T, s *steward, sent uint64)
+	}{
+		{"many, acknowledged", 10, crowdMessages, func(t *testing.T, s *steward, sent uint64) { acknowledged(t, s, other, sent) }},
+		{"large, acknowledged", crowdBytes / 4, 4, func(t *testing.T, s *steward, sent uint64) { acknowledged(t, s, other, sent) }},
+		{"many, lost", 10, crowdMessages, func(_ *testing.T, s *steward, _ uint64) {
+			for at := s.now(); !s.messages.deadline().IsZero(); at = s.messages.deadline() {
+				_, _ = s.messages.endpoint.Tick(at)
+			}
+			s.checkCrowd()
+		}},
+		{"many, job over", 10, crowdMessages, func(_ *testing.T, s *steward, _ uint64) { s.loop.setCrowded(false) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := testLoop(t)
+			s := &steward{loop: l, job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}
+			asking, peer := clientOf(t, l)
+			at := tag{kind: kindPMI, index: 7}
+			if err := l.changeWatch(asking.fd, unix.EPOLLIN, at); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
+				t.Fatal(err)
+			}
+			asks := func() bool {
+				t.Helper()
+				events, err := l.wait(time.Now().Add(50 * time.Millisecond))
+				if err != nil {
+					t.Fatal(err)
+				}
+				return len(events) > 0 && l.mayRead(asking, at, events[0].Events)
+			}
+			for range tt.fitting {
+				s.write(other, make([]byte, tt.bytes), reliable.SendOptions{Kind: messageEngine})
+			}
+			if !asks() {
+				t.Error("a request waits for messages that are few")
+			}
+			s.write(other, make([]byte, tt.bytes), reliable.SendOptions{Kind: messageEngine})
+			for range 2 { // the first holds it, and then nothing is reported
+				if asks() {
+					t.Error("a request does not wait")
+				}
+			}
+			tt.end(t, s, uint64(tt.fitting)+1)
+			if !asks() {
+				t.Error("a request waits still")
+			}
+		})
+	}
+}
+
+// acknowledged lets a peer acknowledge first a quarter of the messages, then all.
+func acknowledged(t *testing.T, s *steward, from reliable.Peer, sent uint64) {
+	t.Helper()
+	for _, upTo := range []uint64{sent / 4, sent} {
+		s.take(from, messageEngine, reliable.Header{Stream: 5, AckStream: 1, Ack: upTo}, nil)
+		if waits := upTo < sent; s.loop.clients.crowded != waits {
+			t.Errorf("%d of %d are acknowledged; requests wait: %v", upTo, sent, !waits)
+		}
+	}
+}
