@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"score/scored/api/scorev1"
@@ -95,14 +94,15 @@ func authorize(ctx context.Context, procedure string, callerOf func(uid uint32, 
 
 // denied returns the error for callers who need the role.
 func denied(role scorev1.Role) error {
+	who := "administrators"
 	if role == scorev1.Role_ROLE_OPERATOR {
-		return errors.New("only operators and administrators may do that")
+		who = "operators and administrators"
 	}
 	system := "root"
 	if uid := os.Getuid(); uid != 0 {
 		system += ", " + userName(uint32(uid)) + ", as whom the server runs,"
 	}
-	return fmt.Errorf("only administrators may do that: %s and users with that role ('scored user set')", system)
+	return fmt.Errorf("only %s may do that: %s and users with such a role ('scored user set')", who, system)
 }
 
 type callerKey struct{}

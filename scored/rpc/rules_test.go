@@ -8,6 +8,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/socket"
 	"score/scored/leader"
+	"strings"
 	"testing"
 
 	"connectrpc.com/connect"
@@ -95,6 +96,19 @@ func TestAuthorize(t *testing.T) {
 				t.Errorf("caller %+v", caller)
 			}
 		})
+	}
+}
+
+// TestDenied: who is refused learns who may, and how one gets the role.
+func TestDenied(t *testing.T) {
+	for role, want := range map[scorev1.Role]string{
+		scorev1.Role_ROLE_OPERATOR: "only operators and administrators may do that: root",
+		scorev1.Role_ROLE_ADMIN:    "only administrators may do that: root",
+	} {
+		got := denied(role).Error()
+		if !strings.HasPrefix(got, want) || !strings.HasSuffix(got, " and users with such a role ('scored user set')") {
+			t.Errorf("%v: %s", role, got)
+		}
 	}
 }
 
