@@ -126,7 +126,7 @@ func TestCrowdedRanksRead(t *testing.T) {
 		offset   uint64
 		expected error
 	}{{"beyond the end", 11, 1090, uct.ErrRange}, {"before the begin", 1, 999, uct.ErrRange}, {"closed", 10, 1090, uct.ErrKey}} {
-		if c.expected == uct.ErrKey {
+		if errors.Is(c.expected, uct.ErrKey) {
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
