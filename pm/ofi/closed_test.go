@@ -1,12 +1,15 @@
 package ofi_test
 
 import (
+	"bytes"
 	"errors"
+	"score/pm"
 	"score/pm/mem/atomics"
 	"score/pm/ofi"
 	"score/pm/tag"
 	"score/pm/uct"
 	"testing"
+	"time"
 )
 
 // TestPortsInTurn: an endpoint does not take the port of one that was just closed, to which peers may
@@ -105,4 +108,41 @@ func TestClosedObjects(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// TestCountedReads: ranks that share CPUs read memory without its rank's turn, until that counts reads.
+func TestCountedReads(t *testing.T) {
+	t.Setenv(pm.EnvCPURanks, "2")
+	j := start(t, 1, 2, 0, ofi.EndpointOptions{})
+	mr, err := j[1].d.Register(randomBytes(64), ofi.MROptions{Access: uct.RemoteAll})
+	ok(t, err)
+	got := make([]byte, 64)
+	read := func() (alone bool) {
+		ok(t, j[0].ep.Read(ofi.Transfer{Buffer: got, To: j[0].peers[1], Key: mr.Key()}))
+		var e [1]ofi.Entry
+		if alone = j[0].cq.Read(e[:]) == 1; !alone {
+			e[0] = j.next(t, 0)
+		}
+		if e[0].Err != 0 || !bytes.Equal(got, mr.Bytes()) {
+			t.Fatalf("%+v, or wrong bytes", e[0])
+		}
+		return alone
+	}
+	for begin := time.Now(); !read(); { // the first ask how
+		if time.Since(begin) > patience {
+			t.Fatal("each read waits for the other rank")
+		}
+	}
+	reads := j[1].d.Counter()
+	j[1].ep.Bind(func(o *ofi.EndpointOptions) { o.RemoteReads = reads })
+	read()
+	if n, _ := reads.Value(); n != 1 {
+		t.Errorf("%d reads were counted", n)
+	}
+	j[1].ep.Bind(func(o *ofi.EndpointOptions) { o.RemoteReads = nil })
+	j[1].d.Watch(mr, reads, nil)
+	read()
+	if n, _ := reads.Value(); n != 2 {
+		t.Errorf("%d reads were counted by the memory", n)
+	}
 }

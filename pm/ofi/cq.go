@@ -59,6 +59,11 @@ func (d *Domain) CQIn(ring []Entry, head, tail *uint64, more *uint32) (*CQ, erro
 	return c, nil
 }
 
+// read reports whether the program has read all entries.
+func (c *CQ) read() bool {
+	return c != nil && len(c.spill) == 0 && *c.tail == atomic.LoadUint64(c.head)
+}
+
 // next returns the entry behind the last one. The caller fills each of its fields in place, then
 // calls push. It is nil if nobody reads.
 func (c *CQ) next() *Entry {

@@ -21,6 +21,7 @@ type Domain struct {
 	cqs    []*CQ
 	spare  *transfer
 	rouse  context.CancelFunc // ends a nap
+	counts bool               // an endpoint counts what peers read
 }
 
 // Open makes a domain of an open channel, which nobody else may use from then on.
@@ -105,7 +106,11 @@ func (d *Domain) register(buf []byte, o MROptions) (*uct.Region, error) {
 // not. The counters of the endpoint that the peer named count, too; for them an atomic operation
 // that fetches is a read. This follows libfabric: OpenSHMEM waits for writes of either kind.
 func (d *Domain) Watch(r *uct.Region, reads, writes *Counter) {
-	r.Notify(func(_ *uct.EP, port uint8, access uct.Access, _ int) {
+	notify := r.Notify
+	if reads == nil && !d.counts {
+		notify = r.NotifyWrites
+	}
+	notify(func(_ *uct.EP, port uint8, access uct.Access, _ int) {
 		if access == uct.RemoteRead {
 			reads.count(nil)
 		} else {

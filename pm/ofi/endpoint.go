@@ -43,13 +43,25 @@ func (d *Domain) Endpoint(o EndpointOptions) (*Endpoint, error) {
 		}
 		e := &Endpoint{d: d, o: o, tag: t, claimed: map[uintptr]*tag.Held{}}
 		d.eps[port] = e
+		e.countReads()
 		return e, nil
 	}
 	return nil, ErrNoPort
 }
 
 // Bind changes what the endpoint is bound to, before its first operation.
-func (e *Endpoint) Bind(change func(*EndpointOptions)) { change(&e.o) }
+func (e *Endpoint) Bind(change func(*EndpointOptions)) {
+	change(&e.o)
+	e.countReads()
+}
+
+// countReads has peers leave all reads to this process if the endpoint counts them.
+func (e *Endpoint) countReads() {
+	if e.o.RemoteReads != nil {
+		e.d.counts = true
+		e.d.md.SeeReads()
+	}
+}
 
 // Port is the endpoint's number in its domain, 0 to tag.Ports-1.
 func (e *Endpoint) Port() uint8 { return e.tag.Peer().Port }

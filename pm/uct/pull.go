@@ -85,9 +85,7 @@ func (e *EP) Pull(data []byte, from Exposed, done Completion) error {
 		}
 	}
 	if from.Address != 0 && e.pullsByCopy(len(data)) && e.read(data, from.Address) {
-		if done != nil {
-			done.Complete(nil)
-		}
+		complete(done)
 		return nil
 	}
 	o := e.newOp(opGet, done)
@@ -131,9 +129,7 @@ func (i *Iface) copyLate() (n int) {
 		o.done, o.completed = nil, true
 		i.pulls--
 		n++
-		if done != nil {
-			done.Complete(nil)
-		}
+		complete(done)
 	})
 	return n
 }

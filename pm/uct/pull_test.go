@@ -95,3 +95,47 @@ func TestCrowdedRanksCopy(t *testing.T) {
 		t.Error("nothing was copied between the processes")
 	}
 }
+
+// TestCrowdedRanksRead: ranks that share CPUs read each other's memory without the other's turn, and
+// no longer when it is closed.
+func TestCrowdedRanksRead(t *testing.T) {
+	settings := pm.DefaultSettings()
+	settings.Spin = 0
+	j := startWith(t, 1, 2, settings)
+	r, err := j[0].md.Register(randomBytes(100), uct.RemoteRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.SetBase(1000)
+	ep, at := j.ep(t, 1, 0), uct.Remote{Key: r.Key(), Offset: 1090}
+	got := make([]byte, 10)
+	var d done
+	j.until(t, func() bool { // it asks for the description first
+		d = done{}
+		j.retry(t, func() error { return ep.GetAlone(got, at, &d) })
+		alone := d.n == 1
+		j.until(t, func() bool { return d.n == 1 })
+		return alone
+	})
+	if d.err != nil || !bytes.Equal(got, r.Bytes()[90:]) {
+		t.Errorf("%v, or wrong bytes", d.err)
+	}
+	for _, c := range []struct {
+		what     string
+		n        int
+		offset   uint64
+		expected error
+	}{{"beyond the end", 11, 1090, uct.ErrRange}, {"before the begin", 1, 999, uct.ErrRange}, {"closed", 10, 1090, uct.ErrKey}} {
+		if errors.Is(c.expected, uct.ErrKey) {
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d = done{}
+		j.retry(t, func() error { return ep.GetAlone(make([]byte, c.n), uct.Remote{Key: at.Key, Offset: c.offset}, &d) })
+		j.until(t, func() bool { return d.n == 1 })
+		if !errors.Is(d.err, c.expected) {
+			t.Errorf("%s: %v", c.what, d.err)
+		}
+	}
+}

@@ -19,8 +19,8 @@ const (
 )
 
 const (
-	// tableSlots is how many windows can be reached by load and store at the same time; further
-	// ones are served by their process. A slot costs 8 bytes.
+	// tableSlots is how many regions peers of the node can reach by themselves at the same time;
+	// further ones are served by their process. A slot costs 8 bytes.
 	tableSlots = 4096
 	// ownKeys is the first key that MD.Register chooses; those below are the caller's.
 	ownKeys = 1 << 63
@@ -68,6 +68,7 @@ type Region struct {
 	// with ErrKey at its peer: the memory may be gone when the next piece is sent.
 	incarnation uint32
 	notify      func(ep *EP, port uint8, access Access, length int)
+	readsUnseen bool // no need to notify of reads by copies between the processes
 }
 
 // Register makes memory of this process reachable under a key that the domain chooses. The memory
@@ -170,6 +171,15 @@ func (r *Region) publish() error {
 	return nil
 }
 
+// publishCopied is publish for memory that peers of the node read by copies between the processes,
+// which this process cannot observe. It reports whether they may.
+func (r *Region) publishCopied() bool {
+	if r.window != nil || r.all || r.notify != nil && !r.readsUnseen || len(r.buf) == 0 {
+		return false
+	}
+	return r.publish() == nil && r.gen != 0
+}
+
 // Key names the region at its peers.
 func (r *Region) Key() uint64 { return r.key }
 
@@ -178,14 +188,30 @@ func (r *Region) Bytes() []byte { return r.buf }
 
 // Notify sets the function that is called once for each served operation of a peer on the region,
 // with the port that the peer named. access is RemoteAtomic|RemoteRead for an atomic that fetches,
-// RemoteRead for one that only fetches. Notify disables access by load and store, which this
-// process could not observe; call it before the key is handed out.
+// RemoteRead for one that only fetches. Notify disables access by load, store and copies between
+// the processes, which this process could not observe; call it before the key is handed out.
 func (r *Region) Notify(f func(ep *EP, port uint8, access Access, length int)) {
-	r.notify = f
+	r.notify, r.readsUnseen = f, false
 	r.withdraw()
 }
 
-// withdraw ends access by load and store: peers find the generation changed.
+// NotifyWrites is Notify if nobody needs to learn of gets: peers may copy the memory.
+func (r *Region) NotifyWrites(f func(ep *EP, port uint8, access Access, length int)) {
+	r.Notify(f)
+	r.readsUnseen = true
+}
+
+// SeeReads makes the functions of NotifyWrites learn of gets, too.
+func (md *MD) SeeReads() {
+	for _, r := range md.regions {
+		if r.readsUnseen {
+			r.readsUnseen = false
+			r.withdraw()
+		}
+	}
+}
+
+// withdraw ends access without this process: peers find the generation changed.
 func (r *Region) withdraw() {
 	if r.gen == 0 {
 		return

@@ -25,8 +25,10 @@ type remote struct {
 	access  Access
 	base    uint64
 	memory  []byte       // nil: not reachable by load and store
+	address uint64       // of memory that is not, at the peer, for copies between the processes; 0: none
+	size    uint64       // of the memory at the address
 	mapping *mem.Mapping // of memory; nil for the process's own
-	slot    *uint64      // the peer's word for the region
+	slot    *uint64      // the peer's word for the region; nil: only its process reaches the region
 	gen     uint64       // the region is there as long as the word has this value
 	older   *remote      // by last use, in the interface's list
 	newer   *remote
@@ -35,21 +37,44 @@ type remote struct {
 // direct returns the peer's memory if this process may use it by load and store now, else nil. If
 // that is not known yet, it asks the peer, which meanwhile serves the operation itself.
 func (e *EP) direct(at Remote, n int, want Access) []byte {
-	r := e.remotes.last
-	if r == nil || r.key != at.Key {
-		if r = e.findRemote(at.Key); r == nil {
-			return nil
-		}
-	}
-	if r.memory == nil || r.access&want == 0 {
-		return nil
-	}
-	if atomic.LoadUint64(r.slot) != r.gen {
-		e.forget(r)
+	r := e.known(at.Key, want)
+	if r == nil || r.memory == nil {
 		return nil
 	}
 	memory, _ := cut(r.memory, at.Offset-r.base, uint64(n)) // if it is beyond, the peer says so
 	return memory
+}
+
+// known returns the peer's region if this process may reach it without the peer now, else nil.
+func (e *EP) known(key uint64, want Access) *remote {
+	r := e.remotes.last
+	if r == nil || r.key != key {
+		if r = e.findRemote(key); r == nil {
+			return nil
+		}
+	}
+	if r.slot == nil || r.access&want == 0 {
+		return nil
+	}
+	if r.gone() {
+		e.forget(r)
+		return nil
+	}
+	return r
+}
+
+// gone reports whether the owner has closed the region.
+func (r *remote) gone() bool { return atomic.LoadUint64(r.slot) != r.gen }
+
+// getByCopy copies memory of the peer that is not reachable by load and store. Bytes of a region
+// that was closed meanwhile do not count: the peer says so.
+func (e *EP) getByCopy(data []byte, from Remote) bool {
+	r := e.known(from.Key, RemoteRead)
+	if r == nil || r.address == 0 {
+		return false
+	}
+	offset, n := from.Offset-r.base, uint64(len(data))
+	return offset <= r.size && n <= r.size-offset && e.read(data, r.address+offset) && !r.gone()
 }
 
 func (e *EP) findRemote(key uint64) *remote {
@@ -94,14 +119,14 @@ func (e *EP) forgetUnmapped() {
 	}
 }
 
-// descriptionWords are key, slot, generation, size, access and base; the handles of region and
-// table follow.
+// descriptionWords are key, slot, generation, size, access, base and, if the region is no window,
+// its address; the handles of region and table follow.
 const (
-	descriptionWords = 6
+	descriptionWords = 7
 	descriptionBytes = 8*descriptionWords + 2*mem.HandleBytes
 )
 
-// onDescribe answers with zeros behind the key if the region is not reachable by load and store.
+// onDescribe answers with zeros behind the key if the peer cannot reach the region by itself.
 func onDescribe(p *Packet) {
 	var w [1]uint64
 	if !p.words(w[:]) || p.EP.serves >= maxAsked {
@@ -114,19 +139,24 @@ func onDescribe(p *Packet) {
 	buf := append(o.buf, make([]byte, descriptionBytes)...)
 	putWords(buf, w[0])
 	md := p.EP.iface.md
-	if r := md.regions[w[0]]; r != nil && r.gen != 0 {
-		region, table := r.window.Handle().Encode(), md.table.Handle().Encode()
-		putWords(buf[8:], uint64(r.slot), r.gen, uint64(len(r.buf)), uint64(r.access), r.base)
+	if r := md.regions[w[0]]; r != nil && (r.gen != 0 || p.EP.iface.crowded && r.publishCopied()) {
+		table := md.table.Handle().Encode()
 		handles := buf[8*descriptionWords:]
-		copy(handles, region[:])
 		copy(handles[mem.HandleBytes:], table[:])
+		at := address(r.buf)
+		if r.window != nil {
+			region := r.window.Handle().Encode()
+			copy(handles, region[:])
+			at = 0
+		}
+		putWords(buf[8:], uint64(r.slot), r.gen, uint64(len(r.buf)), uint64(r.access), r.base, at)
 	}
 	o.buf = buf
 	p.EP.answer(o)
 }
 
-// onDescription maps a region that was asked for. Whatever is wrong with it, the peer's process
-// serves the region.
+// onDescription learns how to reach a region that was asked for, and maps a window. Whatever is
+// wrong with it, the peer's process serves the region.
 func onDescription(p *Packet) {
 	e := p.EP
 	data, err := p.Prefix(descriptionBytes)
@@ -136,29 +166,44 @@ func onDescription(p *Packet) {
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(data[8*i:]) }
 	r := e.remotes.byKey[word(0)]
-	if r == nil || r.memory != nil || word(2) == 0 || word(1) >= tableSlots {
+	if r == nil || r.slot != nil || word(2) == 0 || word(1) >= tableSlots {
 		return
 	}
 	handles := data[8*descriptionWords:]
-	region, err1 := mem.ParseHandle(handles[:mem.HandleBytes])
-	table, err2 := mem.ParseHandle(handles[mem.HandleBytes:])
-	if err1 != nil || err2 != nil || !e.mapTable(table) {
+	table, err := mem.ParseHandle(handles[mem.HandleBytes:])
+	if err != nil || !e.mapTable(table) {
 		return
 	}
-	m, err := e.process.Map(region)
-	if err != nil {
-		return
-	}
-	if uint64(len(m.Bytes())) < word(3) {
-		_ = m.Release()
+	if word(6) != 0 {
+		r.address, r.size = word(6), word(3)
+	} else if !e.mapWindow(r, handles[:mem.HandleBytes], word(3)) {
 		return
 	}
 	r.slot, r.gen, r.access = wordAt(e.remotes.table.Bytes(), int(word(1))*8), word(2), Access(word(4))
 	r.base = word(5)
-	r.mapping, r.memory = m, m.Bytes()[:word(3)]
-	e.remotes.unmapped--
-	e.iface.counts.Mapped++
-	e.iface.mapped.add(r, e.iface.md.cacheBytes)
+	if r.mapping != nil {
+		e.remotes.unmapped--
+		e.iface.counts.Mapped++
+		e.iface.mapped.add(r, e.iface.md.cacheBytes)
+	}
+}
+
+// mapWindow maps the window of a region.
+func (e *EP) mapWindow(r *remote, handle []byte, size uint64) bool {
+	h, err := mem.ParseHandle(handle)
+	if err != nil {
+		return false
+	}
+	m, err := e.process.Map(h)
+	if err != nil {
+		return false
+	}
+	if uint64(len(m.Bytes())) < size {
+		_ = m.Release()
+		return false
+	}
+	r.mapping, r.memory = m, m.Bytes()[:size]
+	return true
 }
 
 func (e *EP) mapTable(h mem.Handle) bool {
