@@ -83,9 +83,10 @@ func (b *Bulk) host(rank int) link.Address {
 	return where.Directory(where.Node(uint32(rank)))
 }
 
-// Send sends a frame of at least one byte to the port of a rank on another node. The error is
-// ErrFull if the system accepts nothing now, ErrFault if the bytes are not in the process's memory,
-// and ErrTooLarge if there are more than MaxFrame.
+// Send sends a frame of at least one byte to the port of a rank on another node. The bytes must stay
+// as they are until the rank has them or does not want them any more, since the system may read them
+// so late. The error is ErrFull if the system accepts nothing now, ErrFault if the bytes are not in
+// the process's memory, and ErrTooLarge if there are more than MaxFrame.
 func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 	h := link.BulkHead{
 		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),
@@ -95,7 +96,7 @@ func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 		h.Summed, h.Sum = true, link.BulkSum(data)
 	}
 	h.Put(&b.raw)
-	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data)
+	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data, true)
 	switch {
 	case err == nil:
 		return nil
@@ -107,6 +108,13 @@ func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 		return ErrTooLarge
 	}
 }
+
+// Fit returns how many of the bytes the next frame to a rank should carry.
+func (b *Bulk) Fit(rank int, data []byte) int { return b.port.Fit(b.host(rank), data) }
+
+// Ahead names the bytes of the next frames, in order; none before anything else becomes of the
+// bytes.
+func (b *Bulk) Ahead(rank int, data []byte) { b.port.Ahead(b.host(rank), data) }
 
 // Next returns the next frame, of n bytes, and leaves it in the socket. Take must follow.
 func (b *Bulk) Next() (f Frame, n int, ok bool) {

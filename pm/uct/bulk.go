@@ -12,8 +12,10 @@ const (
 	// less, asking for the bytes and confirming the end cost more than the copies that they save.
 	minBulk = 64 << 10
 	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
-	// some 50 us of the longest ones.
-	bulkPerTurn = 8
+	// some 60 us of the longest ones. A MiB is 17 of them, two turns.
+	bulkPerTurn = 9
+	// bulkAhead bounds the bytes that are prepared for a turn.
+	bulkAhead = bulkPerTurn << 16
 	// bulkStep bounds a sleep while frames may be late, or the channel had no room for a question.
 	bulkStep = 200 * time.Microsecond
 )

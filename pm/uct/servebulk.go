@@ -43,6 +43,11 @@ func onAsk(p *Packet) {
 // sendBulk sends as much of a piece as there is room for, straight from the memory, and then
 // confirms it.
 func (e *EP) sendBulk(o *op) (n int, whole bool) {
+	if b := e.iface.bulkLink(); b != nil && o.status == statusOK && o.region.incarnation == o.incarnation {
+		at, size, _ := o.piece.Next(bulkAhead)
+		b.Ahead(e.rank, o.data[at:at+size])
+		defer b.Ahead(e.rank, nil)
+	}
 	for o.status == statusOK && !o.piece.Done() {
 		if o.region.incarnation != o.incarnation {
 			o.status = statusKey // the memory was taken away
@@ -77,6 +82,7 @@ func (e *EP) sendFrame(o *op) bool {
 		return true
 	}
 	at, size, _ := o.piece.Next(uint64(maxFrame))
+	size = uint64(b.Fit(e.rank, o.data[at:at+size]))
 	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size])
 	switch {
 	case err == nil:
