@@ -83,11 +83,11 @@ func (b *Bulk) host(rank int) link.Address {
 	return where.Directory(where.Node(uint32(rank)))
 }
 
-// Send sends a frame of at least one byte to the port of a rank on another node. The bytes must stay
-// as they are until the rank has them or does not want them any more, since the system may read them
-// so late. The error is ErrFull if the system accepts nothing now, ErrFault if the bytes are not in
+// Send sends a frame of at least one byte to the port of a rank on another node. Bytes that are
+// lasting must stay as they are until the rank has them or does not want them any more: the system
+// may read them so late. The error is ErrFull if the system accepts nothing now, ErrFault if the bytes are not in
 // the process's memory, and ErrTooLarge if there are more than MaxFrame.
-func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
+func (b *Bulk) Send(f Frame, port uint16, data []byte, lasting bool) error {
 	h := link.BulkHead{
 		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),
 		Call: f.Call, Token: f.Token, Size: uint32(len(data)), At: f.At,
@@ -96,7 +96,7 @@ func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 		h.Summed, h.Sum = true, link.BulkSum(data)
 	}
 	h.Put(&b.raw)
-	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data, true)
+	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data, lasting)
 	switch {
 	case err == nil:
 		return nil

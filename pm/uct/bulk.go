@@ -12,7 +12,7 @@ const (
 	// less, asking for the bytes and confirming the end cost more than the copies that they save.
 	minBulk = 64 << 10
 	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
-	// some 60 us of the longest ones. A MiB is 17 of them, two turns.
+	// some 60 us of the longest ones. A MiB is 18 of them, two turns.
 	bulkPerTurn = 9
 	// bulkAhead bounds the bytes that are prepared for a turn.
 	bulkAhead = bulkPerTurn << 16
@@ -31,6 +31,40 @@ type bulk struct {
 	pulls   int // operations whose pull is not settled
 	token   uint32
 	refused bool // there was no room for the last question
+
+	copied        copied // what owners are asked for
+	behind, ahead int    // frames that waited when the one before was taken; that did not
+}
+
+// copied is how many of four frames their owner copies into the socket. The others lie in its memory
+// until they are taken. A copy by the owner helps if the reader is the slower end.
+type copied uint8
+
+const (
+	// mostCopied is where owners copy more than is useful.
+	mostCopied copied = 2
+	// weighAfter is how many frames decide whether the reader is the slower end: half a MiB.
+	weighAfter = 8
+	// slower is by how much it must be.
+	slower = 3
+)
+
+// of reports whether the frame at the place is among them.
+func (c copied) of(at uint64) bool { return c > [4]copied{0, 2, 1, 3}[at>>16&3] }
+
+// weigh has owners copy more if frames usually waited, and fewer if they did not.
+func (b *bulk) weigh() copied {
+	if b.behind+b.ahead < weighAfter {
+		return b.copied
+	}
+	switch {
+	case b.behind > slower*b.ahead && b.copied < mostCopied:
+		b.copied++
+	case b.ahead > b.behind && b.copied > 0:
+		b.copied--
+	}
+	b.behind, b.ahead = 0, 0
+	return b.copied
 }
 
 // bulkLink is the way for bulk datagrams, or nil.
@@ -157,7 +191,7 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 	if err != nil {
 		return false
 	}
-	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32)
+	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32|uint64(e.iface.bulk.weigh())<<48)
 	if e.Commit() != nil {
 		return false
 	}
@@ -171,11 +205,24 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 // askBytes is the payload of idAsk.
 const askBytes = 6 * 8
 
-// takeBulk takes frames that have come, straight to where they belong.
-func (i *Iface) takeBulk() (n int) {
+// note counts whether a frame waited.
+func (b *bulk) note(waited bool) {
+	if waited {
+		b.behind++
+	} else {
+		b.ahead++
+	}
+}
+
+// takeBulk takes frames that have come, straight to where they belong. It stops at the end of a pull,
+// which somebody usually waits for, and reports it.
+func (i *Iface) takeBulk() (n int, ended bool) {
 	b := i.bulk.link
-	for ; b != nil && n < bulkPerTurn; n++ {
+	for ; b != nil && n < bulkPerTurn && !ended; n++ {
 		f, size, ok := b.Next()
+		if n > 0 && len(i.active) == 0 {
+			i.bulk.note(ok)
+		}
 		if !ok {
 			break
 		}
@@ -189,10 +236,10 @@ func (i *Iface) takeBulk() (n int) {
 		case err != nil:
 			o.ep.completePull(o, err)
 		case whole:
-			i.tookFrame(o, f.At, uint64(size))
+			ended = i.tookFrame(o, f.At, uint64(size))
 		}
 	}
-	return n
+	return n, ended
 }
 
 // frameOf is the operation that expects a frame, or nil.
@@ -216,11 +263,13 @@ func (e *EP) regionClosed(o *op) bool {
 	return true
 }
 
-func (i *Iface) tookFrame(o *op, at, n uint64) {
+// tookFrame takes note of bytes that came, and reports whether they were the last of the pull.
+func (i *Iface) tookFrame(o *op, at, n uint64) (last bool) {
 	i.bulk.reader.Took(bulkNow(), o.pull, at, n)
-	if o.pull.Done() {
+	if last = o.pull.Done(); last {
 		o.ep.completePull(o, nil)
 	}
+	return last
 }
 
 // completePull ends a pull for its caller. The operation itself ends when its owner has said of

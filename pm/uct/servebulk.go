@@ -18,7 +18,7 @@ func onAsk(p *Packet) {
 	if o == nil {
 		return
 	}
-	o.token, o.bulkPort = uint32(w[5]), uint16(w[5]>>32)
+	o.token, o.bulkPort, o.copied = uint32(w[5]), uint16(w[5]>>32), copied(w[5]>>48)
 	var within bool
 	if o.piece, within = pull.Serve(length, at, n); !within {
 		at, n = 0, 0
@@ -43,7 +43,7 @@ func onAsk(p *Packet) {
 // sendBulk sends as much of a piece as there is room for, straight from the memory, and then
 // confirms it.
 func (e *EP) sendBulk(o *op) (n int, whole bool) {
-	if b := e.iface.bulkLink(); b != nil && o.status == statusOK && o.region.incarnation == o.incarnation {
+	if b := e.iface.bulkLink(); b != nil && o.copied == 0 && o.status == statusOK && o.region.incarnation == o.incarnation {
 		at, size, _ := o.piece.Next(bulkAhead)
 		b.Ahead(e.rank, o.data[at:at+size])
 		defer b.Ahead(e.rank, nil)
@@ -83,7 +83,7 @@ func (e *EP) sendFrame(o *op) bool {
 	}
 	at, size, _ := o.piece.Next(uint64(maxFrame))
 	size = uint64(b.Fit(e.rank, o.data[at:at+size]))
-	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size])
+	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size], !o.copied.of(at))
 	switch {
 	case err == nil:
 		o.piece.Passed(size)
