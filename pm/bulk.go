@@ -67,6 +67,9 @@ func (b *Bulk) Port() uint16 { return b.port.Port() }
 // Room returns how many bytes may be under way to this rank.
 func (b *Bulk) Room() int { return b.port.Room() }
 
+// Waiting returns how many bytes wait to be taken, about.
+func (b *Bulk) Waiting() int { return b.port.Waiting() }
+
 // MaxFrame returns how many bytes a frame to the rank carries; 0 if the way to it is too narrow for
 // bulk datagrams.
 func (b *Bulk) MaxFrame(rank int) int {

@@ -129,6 +129,8 @@ type Bulk interface {
 	Port() uint16
 	// Room returns how many bytes of datagrams the socket holds until they are taken.
 	Room() int
+	// Waiting returns how many of them it holds, about.
+	Waiting() int
 	// Descriptor is the socket, to wait on. It belongs to the Bulk.
 	Descriptor() int
 	// Close closes the socket.

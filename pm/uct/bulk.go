@@ -32,38 +32,45 @@ type bulk struct {
 	token   uint32
 	refused bool // there was no room for the last question
 
-	copied        copied // what owners are asked for
-	behind, ahead int    // frames that waited when the one before was taken; that did not
+	copied copied // what owners are asked for
+	empty  bool   // the last look found nothing
+	taken  int    // frames since owners were asked
+	vain   int    // looks behind a frame that found nothing, since then
 }
 
-// copied is how many of four frames their owner copies into the socket. The others lie in its memory
-// until they are taken. A copy by the owner helps if the reader is the slower end.
+// copied is how many of four frames their owner copies into the socket. The others stay in its memory
+// until they are taken. Copies by the owner help if the reader is the slower end.
 type copied uint8
 
 const (
-	// mostCopied is where owners copy more than is useful.
+	// mostCopied is with which both ends take about as long, where a frame that the owner did not copy
+	// takes its reader twice as long.
 	mostCopied copied = 2
-	// weighAfter is how many frames decide whether the reader is the slower end: half a MiB.
-	weighAfter = 8
-	// slower is by how much it must be.
-	slower = 3
+	// behind is how many of the longest frames wait after a turn that began with an empty socket if
+	// the reader is the slower end: those that came meanwhile, beyond the turn's.
+	behind = 4
 )
 
 // of reports whether the frame at the place is among them.
 func (c copied) of(at uint64) bool { return c > [4]copied{0, 2, 1, 3}[at>>16&3] }
 
-// weigh has owners copy more if frames usually waited, and fewer if they did not.
+// turn takes note of a turn of n frames, after which so many bytes wait.
+func (b *bulk) turn(n, waiting int) {
+	if b.taken += n; waiting >= behind<<16 && b.copied < mostCopied {
+		b.copied++
+		b.vain, b.taken = 0, 0
+	}
+}
+
+// weigh returns what owners are asked for: to copy less if the reader waits for frames.
 func (b *bulk) weigh() copied {
-	if b.behind+b.ahead < weighAfter {
+	if b.taken < bulkPerTurn {
 		return b.copied
 	}
-	switch {
-	case b.behind > slower*b.ahead && b.copied < mostCopied:
-		b.copied++
-	case b.ahead > b.behind && b.copied > 0:
+	if b.vain > b.taken && b.copied > 0 {
 		b.copied--
 	}
-	b.behind, b.ahead = 0, 0
+	b.vain, b.taken = 0, 0
 	return b.copied
 }
 
@@ -205,25 +212,16 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 // askBytes is the payload of idAsk.
 const askBytes = 6 * 8
 
-// note counts whether a frame waited.
-func (b *bulk) note(waited bool) {
-	if waited {
-		b.behind++
-	} else {
-		b.ahead++
-	}
-}
-
 // takeBulk takes frames that have come, straight to where they belong. It stops at the end of a pull,
 // which somebody usually waits for, and reports it.
 func (i *Iface) takeBulk() (n int, ended bool) {
-	b := i.bulk.link
+	b, empty := i.bulk.link, i.bulk.empty
+	i.bulk.empty = false
 	for ; b != nil && n < bulkPerTurn && !ended; n++ {
 		f, size, ok := b.Next()
-		if n > 0 && len(i.active) == 0 {
-			i.bulk.note(ok)
-		}
 		if !ok {
+			i.bulk.empty = true
+			i.bulk.vain++
 			break
 		}
 		o := i.frameOf(f, size)
@@ -239,6 +237,11 @@ func (i *Iface) takeBulk() (n int, ended bool) {
 			ended = i.tookFrame(o, f.At, uint64(size))
 		}
 	}
+	waiting := 0
+	if n == bulkPerTurn && empty && len(i.active) == 0 {
+		waiting = b.Waiting()
+	}
+	i.bulk.turn(n, waiting)
 	return n, ended
 }
 

@@ -2,32 +2,28 @@ package uct
 
 import "testing"
 
-// TestCopiedFollowsTheSlowerEnd: owners copy frames as long as those wait for their reader.
+// TestCopiedFollowsTheSlowerEnd: owners copy more if frames pile up at their reader, and less if it
+// waits for them.
 func TestCopiedFollowsTheSlowerEnd(t *testing.T) {
 	var b bulk
-	weigh := func(waited, others int) copied {
-		for range waited {
-			b.note(true)
-		}
-		for range others {
-			b.note(false)
-		}
-		return b.weigh()
-	}
 	for i, c := range []struct {
-		waited, others int
-		want           copied
+		n, waiting, vain int
+		want             copied
 	}{
-		{weighAfter - 1, 0, 0}, // too few
-		{1, 0, 1},
-		{2 * weighAfter, weighAfter, 1}, // about as fast
-		{weighAfter, 0, 2},
-		{weighAfter, 0, mostCopied},
-		{weighAfter, weighAfter + 1, 1},
-		{0, weighAfter, 0},
-		{0, weighAfter, 0},
+		{bulkPerTurn, 0, 0, 0},
+		{bulkPerTurn, behind<<16 - 1, 0, 0},
+		{bulkPerTurn, behind << 16, 0, 1},
+		{bulkPerTurn, behind << 16, 0, 2},
+		{bulkPerTurn, behind << 16, 0, mostCopied},
+		{bulkPerTurn, 0, bulkPerTurn, 2}, // about as fast
+		{bulkPerTurn - 1, 0, bulkPerTurn, 2},
+		{1, 0, 1, 1},
+		{bulkPerTurn, 0, 2 * bulkPerTurn, 0},
+		{bulkPerTurn, 0, 2 * bulkPerTurn, 0},
 	} {
-		if got := weigh(c.waited, c.others); got != c.want {
+		b.vain += c.vain
+		b.turn(c.n, c.waiting)
+		if got := b.weigh(); got != c.want {
 			t.Errorf("step %d: %d of four are copied, want %d", i, got, c.want)
 		}
 	}

@@ -140,6 +140,9 @@ func (b *Bulk) Port() uint16 { return b.local.AddrPort().Port() }
 // Room implements link.Bulk.
 func (b *Bulk) Room() int { return b.room }
 
+// Waiting implements link.Bulk.
+func (b *Bulk) Waiting() int { return mmsg.Waiting(b.fd) }
+
 // Descriptor implements link.Bulk.
 func (b *Bulk) Descriptor() int { return b.fd }
 
