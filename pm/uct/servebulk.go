@@ -43,9 +43,7 @@ func onAsk(p *Packet) {
 // sendBulk sends as much of a piece as there is room for, straight from the memory, and then
 // confirms it.
 func (e *EP) sendBulk(o *op) (n int, whole bool) {
-	if b := e.iface.bulkLink(); b != nil && o.copied == 0 && o.status == statusOK && o.region.incarnation == o.incarnation {
-		at, size, _ := o.piece.Next(bulkAhead)
-		b.Ahead(e.rank, o.data[at:at+size])
+	if b := e.ahead(o); b != nil {
 		defer b.Ahead(e.rank, nil)
 	}
 	for o.status == statusOK && !o.piece.Done() {
@@ -64,6 +62,17 @@ func (e *EP) sendBulk(o *op) (n int, whole bool) {
 	at, size := o.piece.Piece()
 	putWords(buf, at, size)
 	return n, e.Commit() == nil
+}
+
+// ahead prepares the frames of a turn, if their bytes are sent from where they lie.
+func (e *EP) ahead(o *op) *pm.Bulk {
+	b := e.iface.bulkLink()
+	if b == nil || o.bulkPort == 0 || o.copied > 0 || o.status != statusOK || o.region.incarnation != o.incarnation {
+		return nil
+	}
+	at, size, _ := o.piece.Next(bulkAhead)
+	b.Ahead(e.rank, o.data[at:at+size])
+	return b
 }
 
 // sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one
