@@ -67,6 +67,9 @@ func (b *Bulk) Port() uint16 { return b.port.Port() }
 // Room returns how many bytes may be under way to this rank.
 func (b *Bulk) Room() int { return b.port.Room() }
 
+// Waiting returns how many bytes wait to be taken, about.
+func (b *Bulk) Waiting() int { return b.port.Waiting() }
+
 // MaxFrame returns how many bytes a frame to the rank carries; 0 if the way to it is too narrow for
 // bulk datagrams.
 func (b *Bulk) MaxFrame(rank int) int {
@@ -83,10 +86,11 @@ func (b *Bulk) host(rank int) link.Address {
 	return where.Directory(where.Node(uint32(rank)))
 }
 
-// Send sends a frame of at least one byte to the port of a rank on another node. The error is
-// ErrFull if the system accepts nothing now, ErrFault if the bytes are not in the process's memory,
-// and ErrTooLarge if there are more than MaxFrame.
-func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
+// Send sends a frame of at least one byte to the port of a rank on another node. Bytes that are
+// lasting must stay as they are until the rank has them or does not want them any more: the system
+// may read them so late. The error is ErrFull if the system accepts nothing now, ErrFault if the bytes are not in
+// the process's memory, and ErrTooLarge if there are more than MaxFrame.
+func (b *Bulk) Send(f Frame, port uint16, data []byte, lasting bool) error {
 	h := link.BulkHead{
 		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),
 		Call: f.Call, Token: f.Token, Size: uint32(len(data)), At: f.At,
@@ -95,7 +99,7 @@ func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 		h.Summed, h.Sum = true, link.BulkSum(data)
 	}
 	h.Put(&b.raw)
-	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data)
+	err := b.port.Send(b.host(f.Rank).WithPort(port), &b.raw, data, lasting)
 	switch {
 	case err == nil:
 		return nil
@@ -107,6 +111,13 @@ func (b *Bulk) Send(f Frame, port uint16, data []byte) error {
 		return ErrTooLarge
 	}
 }
+
+// Fit returns how many of the bytes the next frame to a rank should carry.
+func (b *Bulk) Fit(rank int, data []byte) int { return b.port.Fit(b.host(rank), data) }
+
+// Ahead names the bytes of the next frames, in order; none before anything else becomes of the
+// bytes.
+func (b *Bulk) Ahead(rank int, data []byte) { b.port.Ahead(b.host(rank), data) }
 
 // Next returns the next frame, of n bytes, and leaves it in the socket. Take must follow.
 func (b *Bulk) Next() (f Frame, n int, ok bool) {

@@ -54,9 +54,10 @@ func (c *Channel) drive(polls int) bool {
 
 // polls returns how many times in a row the network is polled. To a rank that is alone on its node
 // nothing comes from elsewhere. If it was answered lately it is usually waiting, and polls in a
-// row, with nothing in between, find an answer sooner.
+// row, with nothing in between, find an answer sooner. But bulk datagrams that it waits for should not
+// wait for these.
 func (n *network) polls() int {
-	if n.alone && n.empty < quietAfter {
+	if n.alone && n.empty < quietAfter && n.watcher.bulk < 0 {
 		return maxPolls
 	}
 	return 1

@@ -106,9 +106,16 @@ var (
 type Bulk interface {
 	// Size is the longest datagram that goes to the address in one piece.
 	Size(to Address) int
-	// Send sends a header and bytes. The error is ErrBusy, ErrMemory or ErrNarrow; any other
-	// datagram that the system refuses counts as lost on the wire.
-	Send(to Address, head *[BulkBytes]byte, data []byte) error
+	// Send sends a header and bytes. If they are lasting they may be read until the datagram has
+	// arrived: they must stay as they are for as long as its reader wants them. The error is
+	// ErrBusy, ErrMemory or ErrNarrow; any other datagram that the system refuses counts as lost on
+	// the wire.
+	Send(to Address, head *[BulkBytes]byte, data []byte, lasting bool) error
+	// Fit returns how many of the bytes, which are lasting, one datagram should carry.
+	Fit(to Address, data []byte) int
+	// Ahead names the bytes of the next datagrams, in order, each as long as Fit says: to prepare
+	// many at once takes less time. Whoever sends no more of them then calls it without bytes.
+	Ahead(to Address, data []byte)
 	// Peek looks at the next datagram; head is its beginning, valid until the next call.
 	Peek() (from Address, head []byte, ok bool)
 	// Take receives the next datagram, puts the bytes behind the header into place, and returns
@@ -122,6 +129,8 @@ type Bulk interface {
 	Port() uint16
 	// Room returns how many bytes of datagrams the socket holds until they are taken.
 	Room() int
+	// Waiting returns how many of them it holds, about.
+	Waiting() int
 	// Descriptor is the socket, to wait on. It belongs to the Bulk.
 	Descriptor() int
 	// Close closes the socket.

@@ -25,16 +25,16 @@ func WithBulkFaults(b Bulk, f Faults) Bulk {
 func (b *faultyBulk) Summed() bool { return b.faults.Corrupt > 0 }
 
 // Send implements Bulk: here the dice fall.
-func (b *faultyBulk) Send(to Address, head *[BulkBytes]byte, data []byte) error {
+func (b *faultyBulk) Send(to Address, head *[BulkBytes]byte, data []byte, lasting bool) error {
 	b.release(b.sendHeld)
 	if b.happens(b.faults.Loss) {
 		return nil
 	}
 	corrupt, stray := b.happens(b.faults.Corrupt), b.happens(b.faults.Reorder)
 	if !corrupt && !stray && b.faults.Delay == 0 {
-		err := b.Bulk.Send(to, head, data)
+		err := b.Bulk.Send(to, head, data, lasting)
 		if err == nil && b.happens(b.faults.Duplicate) {
-			_ = b.Bulk.Send(to, head, data) // a copy may be lost
+			_ = b.Bulk.Send(to, head, data, lasting) // a copy may be lost
 		}
 		b.passed()
 		return err
@@ -60,8 +60,9 @@ func (b *faultyBulk) flip(h *bulkDatagram) {
 	}
 }
 
-// sendHeld sends what was held; what the system does not take is lost.
-func (b *faultyBulk) sendHeld(h bulkDatagram) { _ = b.Bulk.Send(h.to, &h.head, h.data) }
+// sendHeld sends what was held; what the system does not take is lost. The copy of its bytes does
+// not last.
+func (b *faultyBulk) sendHeld(h bulkDatagram) { _ = b.Bulk.Send(h.to, &h.head, h.data, false) }
 
 // Peek implements Bulk.
 func (b *faultyBulk) Peek() (from Address, head []byte, ok bool) {

@@ -12,8 +12,10 @@ const (
 	// less, asking for the bytes and confirming the end cost more than the copies that they save.
 	minBulk = 64 << 10
 	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
-	// some 50 us of the longest ones.
-	bulkPerTurn = 8
+	// some 60 us of the longest ones. A MiB is 18 of them, two turns.
+	bulkPerTurn = 9
+	// bulkAhead bounds the bytes that are prepared for a turn.
+	bulkAhead = bulkPerTurn << 16
 	// bulkStep bounds a sleep while frames may be late, or the channel had no room for a question.
 	bulkStep = 200 * time.Microsecond
 )
@@ -29,6 +31,47 @@ type bulk struct {
 	pulls   int // operations whose pull is not settled
 	token   uint32
 	refused bool // there was no room for the last question
+
+	copied copied // what owners are asked for
+	empty  bool   // the last look found nothing
+	taken  int    // frames since owners were asked
+	vain   int    // looks behind a frame that found nothing, since then
+}
+
+// copied is how many of four frames their owner copies into the socket. The others stay in its memory
+// until they are taken. Copies by the owner help if the reader is the slower end.
+type copied uint8
+
+const (
+	// mostCopied is with which both ends take about as long, where a frame that the owner did not copy
+	// takes its reader twice as long.
+	mostCopied copied = 2
+	// behind is how many of the longest frames wait after a turn that began with an empty socket if
+	// the reader is the slower end: those that came meanwhile, beyond the turn's.
+	behind = 4
+)
+
+// of reports whether the frame at the place is among them.
+func (c copied) of(at uint64) bool { return c > [4]copied{0, 2, 1, 3}[at>>16&3] }
+
+// turn takes note of a turn of n frames, after which so many bytes wait.
+func (b *bulk) turn(n, waiting int) {
+	if b.taken += n; waiting >= behind<<16 && b.copied < mostCopied {
+		b.copied++
+		b.vain, b.taken = 0, 0
+	}
+}
+
+// weigh returns what owners are asked for: to copy less if the reader waits for frames.
+func (b *bulk) weigh() copied {
+	if b.taken < bulkPerTurn {
+		return b.copied
+	}
+	if b.vain > b.taken && b.copied > 0 {
+		b.copied--
+	}
+	b.vain, b.taken = 0, 0
+	return b.copied
 }
 
 // bulkLink is the way for bulk datagrams, or nil.
@@ -155,7 +198,7 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 	if err != nil {
 		return false
 	}
-	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32)
+	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32|uint64(e.iface.bulk.weigh())<<48)
 	if e.Commit() != nil {
 		return false
 	}
@@ -169,12 +212,16 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 // askBytes is the payload of idAsk.
 const askBytes = 6 * 8
 
-// takeBulk takes frames that have come, straight to where they belong.
-func (i *Iface) takeBulk() (n int) {
-	b := i.bulk.link
-	for ; b != nil && n < bulkPerTurn; n++ {
+// takeBulk takes frames that have come, straight to where they belong. It stops at the end of a pull,
+// which somebody usually waits for, and reports it.
+func (i *Iface) takeBulk() (n int, ended bool) {
+	b, empty := i.bulk.link, i.bulk.empty
+	i.bulk.empty = false
+	for ; b != nil && n < bulkPerTurn && !ended; n++ {
 		f, size, ok := b.Next()
 		if !ok {
+			i.bulk.empty = true
+			i.bulk.vain++
 			break
 		}
 		o := i.frameOf(f, size)
@@ -187,10 +234,15 @@ func (i *Iface) takeBulk() (n int) {
 		case err != nil:
 			o.ep.completePull(o, err)
 		case whole:
-			i.tookFrame(o, f.At, uint64(size))
+			ended = i.tookFrame(o, f.At, uint64(size))
 		}
 	}
-	return n
+	waiting := 0
+	if n == bulkPerTurn && empty && len(i.active) == 0 {
+		waiting = b.Waiting()
+	}
+	i.bulk.turn(n, waiting)
+	return n, ended
 }
 
 // frameOf is the operation that expects a frame, or nil.
@@ -214,11 +266,13 @@ func (e *EP) regionClosed(o *op) bool {
 	return true
 }
 
-func (i *Iface) tookFrame(o *op, at, n uint64) {
+// tookFrame takes note of bytes that came, and reports whether they were the last of the pull.
+func (i *Iface) tookFrame(o *op, at, n uint64) (last bool) {
 	i.bulk.reader.Took(bulkNow(), o.pull, at, n)
-	if o.pull.Done() {
+	if last = o.pull.Done(); last {
 		o.ep.completePull(o, nil)
 	}
+	return last
 }
 
 // completePull ends a pull for its caller. The operation itself ends when its owner has said of

@@ -77,6 +77,7 @@ type op struct {
 	status   status
 	copies   copies
 	bulkPort uint16     // the peer's port for bulk datagrams; 0: it has none
+	copied   copied     // frames that the reader wants copied; of replyBulk
 	piece    pull.Owner // of replyBulk
 }
 

@@ -26,11 +26,14 @@ func (i *Iface) progress() int {
 	}
 	i.inside = true
 	n, lost := 0, len(i.lost)
+	got, drained, ended := 0, false, false
 	if i.bulk.pulls > 0 {
-		n += i.takeBulk()
+		n, ended = i.takeBulk()
 	}
-	got, drained := i.receive()
-	n += got
+	if !ended {
+		got, drained = i.receive()
+		n += got
+	}
 	if i.others != nil && i.others.node.Due() {
 		more, empty := i.receiveOthers()
 		n, drained = n+more, drained && empty

@@ -18,7 +18,7 @@ func onAsk(p *Packet) {
 	if o == nil {
 		return
 	}
-	o.token, o.bulkPort = uint32(w[5]), uint16(w[5]>>32)
+	o.token, o.bulkPort, o.copied = uint32(w[5]), uint16(w[5]>>32), copied(w[5]>>48)
 	var within bool
 	if o.piece, within = pull.Serve(length, at, n); !within {
 		at, n = 0, 0
@@ -43,6 +43,9 @@ func onAsk(p *Packet) {
 // sendBulk sends as much of a piece as there is room for, straight from the memory, and then
 // confirms it.
 func (e *EP) sendBulk(o *op) (n int, whole bool) {
+	if b := e.ahead(o); b != nil {
+		defer b.Ahead(e.rank, nil)
+	}
 	for o.status == statusOK && !o.piece.Done() {
 		if o.region.incarnation != o.incarnation {
 			o.status = statusKey // the memory was taken away
@@ -61,6 +64,17 @@ func (e *EP) sendBulk(o *op) (n int, whole bool) {
 	return n, e.Commit() == nil
 }
 
+// ahead prepares the frames of a turn, if their bytes are sent from where they lie.
+func (e *EP) ahead(o *op) *pm.Bulk {
+	b := e.iface.bulkLink()
+	if b == nil || o.bulkPort == 0 || o.copied > 0 || o.status != statusOK || o.region.incarnation != o.incarnation {
+		return nil
+	}
+	at, size, _ := o.piece.Next(bulkAhead)
+	b.Ahead(e.rank, o.data[at:at+size])
+	return b
+}
+
 // sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one
 // of both has no socket for it. It is false if nothing can be sent now.
 func (e *EP) sendFrame(o *op) bool {
@@ -77,7 +91,8 @@ func (e *EP) sendFrame(o *op) bool {
 		return true
 	}
 	at, size, _ := o.piece.Next(uint64(maxFrame))
-	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size])
+	size = uint64(b.Fit(e.rank, o.data[at:at+size]))
+	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size], !o.copied.of(at))
 	switch {
 	case err == nil:
 		o.piece.Passed(size)

@@ -72,7 +72,14 @@ func LocalAddress(fd int) (link.Address, error) {
 }
 
 // Overflowed returns how many datagrams found the socket's queue full (Linux 4.12; else 0).
-func Overflowed(fd int) uint64 {
+func Overflowed(fd int) uint64 { return memory(fd, unix.SK_MEMINFO_DROPS) }
+
+// Waiting returns how many bytes wait in the socket's queue (Linux 4.12; else 0), with the kernel's
+// own for them, and with those of some datagrams that were just received.
+func Waiting(fd int) int { return int(memory(fd, unix.SK_MEMINFO_RMEM_ALLOC)) }
+
+// memory returns one of the kernel's figures of a socket's memory.
+func memory(fd, which int) uint64 {
 	var info [unix.SK_MEMINFO_DROPS + 1]uint32
 	size := uint32(unsafe.Sizeof(info))
 	_, _, err := unix.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_MEMINFO,
@@ -80,5 +87,5 @@ func Overflowed(fd int) uint64 {
 	if err != 0 {
 		return 0
 	}
-	return uint64(info[unix.SK_MEMINFO_DROPS])
+	return uint64(info[which])
 }

@@ -25,6 +25,9 @@ type Bulk struct {
 	from  [unix.SizeofSockaddrInet6]byte
 	call  unix.Msghdr
 	iov   [2]unix.Iovec
+
+	direct direct
+	whole  control // tells the kernel not to cut a datagram that it gets in parts
 }
 
 var _ link.Bulk = (*Bulk)(nil)
@@ -88,9 +91,16 @@ func (p *Port) newBulk(file *os.File) (*Bulk, error) {
 func (b *Bulk) Size(to link.Address) int { return b.port.Size(to) }
 
 // Send implements link.Bulk.
-func (b *Bulk) Send(to link.Address, head *[link.BulkBytes]byte, data []byte) error {
+func (b *Bulk) Send(to link.Address, head *[link.BulkBytes]byte, data []byte, lasting bool) error {
 	b.to = to
-	switch b.sendParts(&b.to, head, data) {
+	errno, sent := unix.Errno(0), false
+	if lasting {
+		errno, sent = b.sendDirect(&b.to, head, data)
+	}
+	if !sent {
+		errno = b.sendParts(&b.to, head, data)
+	}
+	switch errno {
 	case unix.EAGAIN, unix.ENOBUFS:
 		return link.ErrBusy
 	case unix.EFAULT:
@@ -130,8 +140,14 @@ func (b *Bulk) Port() uint16 { return b.local.AddrPort().Port() }
 // Room implements link.Bulk.
 func (b *Bulk) Room() int { return b.room }
 
+// Waiting implements link.Bulk.
+func (b *Bulk) Waiting() int { return mmsg.Waiting(b.fd) }
+
 // Descriptor implements link.Bulk.
 func (b *Bulk) Descriptor() int { return b.fd }
 
 // Close implements link.Bulk.
-func (b *Bulk) Close() error { return b.file.Close() }
+func (b *Bulk) Close() error {
+	b.direct.giveUp()
+	return b.file.Close()
+}

@@ -132,6 +132,52 @@ func (b *Bulk) sendParts(to *link.Address, head *[link.BulkBytes]byte, data []by
 	return err
 }
 
+// sendHead sends a header to which size bytes are added before the datagram leaves. The kernel would
+// compute the checksum of such a datagram at once, where it leaves that of one which comes whole to
+// the adapter. If it is to cut the datagram it does so here, too; it is told of one segment.
+func (b *Bulk) sendHead(head *[link.BulkBytes]byte, size int) unix.Errno {
+	b.iov[0].Base = &head[0]
+	b.iov[0].SetLen(len(head))
+	c := &b.whole
+	c.header.Level, c.header.Type = unix.IPPROTO_UDP, unix.UDP_SEGMENT
+	c.header.SetLen(controlLength)
+	c.size = uint16(len(head) + size)
+	h := &b.call
+	h.Name, h.Namelen = nil, 0
+	h.Iov = &b.iov[0]
+	h.SetIovlen(1)
+	h.Control = (*byte)(unsafe.Pointer(c))
+	h.SetControllen(int(unsafe.Sizeof(*c)))
+	_, _, err := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(b.direct.fd), uintptr(unsafe.Pointer(h)), unix.MSG_DONTWAIT|unix.MSG_MORE)
+	b.iov[0].Base, h.Control = nil, nil
+	h.SetControllen(0)
+	return err
+}
+
+// offsetInPage returns where in a page the bytes begin.
+func offsetInPage(data []byte) int {
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(data))) % uintptr(pageBytes))
+}
+
+// fill passes the pages of data, which is not empty, to the pipe, which is. It reports whether that
+// takes them: fewer if some are not in memory that the process has.
+func (d *direct) fill(data []byte) bool {
+	part := unix.Iovec{Base: &data[0]}
+	part.SetLen(len(data))
+	n, _, err := syscall.RawSyscall6(unix.SYS_VMSPLICE, uintptr(d.in), uintptr(unsafe.Pointer(&part)), 1, unix.SPLICE_F_NONBLOCK, 0, 0)
+	if err != 0 {
+		return false
+	}
+	d.ahead = data[:n]
+	return true
+}
+
+// pass passes n bytes from the pipe to the socket, and reports whether it took them all.
+func (d *direct) pass(n int) bool {
+	done, _, err := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(d.out), 0, uintptr(d.fd), 0, uintptr(n), unix.SPLICE_F_NONBLOCK)
+	return err == 0 && int(done) == n
+}
+
 // receiveParts receives a header, and the bytes behind it into place.
 func (b *Bulk) receiveParts(place []byte, flags uintptr) (int, unix.Errno) {
 	b.iov[0].Base = &b.head[0]

@@ -30,9 +30,9 @@ const (
 	// growth is the divisor of a gain: a window of bytes without loss adds an eighth, as in package
 	// flowctl.
 	growth = 8
-	// maxPiece is 17 of the longest frames: a request and its answer cost as much as a frame, a
-	// MiB goes in one piece, and only the last piece ends with a short frame.
-	maxPiece = 17 * 65_424
+	// maxPiece is 18 frames of 15 pages: a request and its answer cost as much as a frame, a MiB goes
+	// in one piece, and only the last piece ends with a short frame.
+	maxPiece = 18 * 61_440
 	// windowPieces is how many pieces fit the window: while one comes the next is asked for. With
 	// more, bytes leave the cache between the kernel's two copies.
 	windowPieces = 2
