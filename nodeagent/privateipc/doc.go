@@ -6,7 +6,7 @@
 //	...
 //	ipc, err := privateipc.Enter(forker.Do) // by the steward, before there is a job
 //	...
-//	err = ipc.Renew(root) // after a job
+//	err = ipc.Renew() // after a job
 //
 // Only the thread that forks ranks is in the namespace. All others stay in the host's, where they read
 // the host's limits. The mount namespace must be the steward's own (package privateshm).

@@ -95,11 +95,11 @@ func (n *Namespace) setUp() error {
 	return n.queues.mount()
 }
 
-// Renew replaces the namespace if anything is in it, or if the job was root's, which may have changed
-// its limits. No process that uses it may live. After an error it must not be used again.
-func (n *Namespace) Renew(root bool) error {
+// Renew replaces the namespace if anything is in it. No process that uses it may live. After an error
+// it must not be used again.
+func (n *Namespace) Renew() error {
 	return n.onThread(func() error {
-		if used, err := n.used(); err != nil || !used && !root { // as after most jobs
+		if used, err := n.used(); err != nil || !used { // as after most jobs
 			return err
 		}
 		if err := removeMemory(); err != nil {

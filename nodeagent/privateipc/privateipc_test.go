@@ -121,7 +121,7 @@ func TestRenew(t *testing.T) {
 					return err
 				}
 				first := inode(t)
-				if err := n.Renew(false); err != nil || inode(t) != first || first == host {
+				if err := n.Renew(); err != nil || inode(t) != first || first == host {
 					t.Errorf("an unused namespace was replaced, or is the host's: %v", err)
 				}
 				for range 2 {
@@ -129,7 +129,7 @@ func TestRenew(t *testing.T) {
 					if err := leave(); err != nil {
 						return err
 					}
-					if err := n.Renew(false); err != nil {
+					if err := n.Renew(); err != nil {
 						return err
 					}
 					if now := inode(t); now == before || now == host {
@@ -142,26 +142,6 @@ func TestRenew(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Limits that a job of root's has changed are the host's again for the next.
-func TestRenewAfterRoot(t *testing.T) {
-	onHost(t, true, func() error {
-		n, err := enterHere()
-		if err != nil {
-			return err
-		}
-		for name := range changed {
-			if err := os.WriteFile(filepath.Join(sysctl, name), []byte("1 1 1 1"), 0); err != nil {
-				return err
-			}
-		}
-		if err := n.Renew(true); err != nil {
-			return err
-		}
-		checkLimits(t)
-		return nil
-	})
 }
 
 // Jobs have no object of the host's, and the host keeps those.
@@ -189,7 +169,7 @@ func TestEnter(t *testing.T) {
 		if err := makeMemory(); err != nil {
 			return err
 		}
-		if err := n.Renew(false); err != nil {
+		if err := n.Renew(); err != nil {
 			return err
 		}
 		if err := unix.Setns(int(host.Fd()), unix.CLONE_NEWIPC); err != nil {
@@ -221,7 +201,7 @@ func TestRenewFreesMemory(t *testing.T) {
 				return err
 			}
 		}
-		if err := n.Renew(false); err != nil {
+		if err := n.Renew(); err != nil {
 			return err
 		}
 		if err := unix.Setns(int(old.Fd()), unix.CLONE_NEWIPC); err != nil {
@@ -242,7 +222,7 @@ func TestHostWithoutQueues(t *testing.T) {
 			return err
 		}
 		first := inode(t)
-		if err := n.Renew(false); err != nil || inode(t) != first {
+		if err := n.Renew(); err != nil || inode(t) != first {
 			t.Errorf("an unused namespace was replaced: %v", err)
 		}
 		var mounted unix.Statfs_t
@@ -258,7 +238,7 @@ func TestHostWithoutQueues(t *testing.T) {
 		if err := unix.Unmount(place, 0); err != nil {
 			return err
 		}
-		if err := n.Renew(false); err != nil || inode(t) == first {
+		if err := n.Renew(); err != nil || inode(t) == first {
 			t.Errorf("a queue is left: %v", err)
 		}
 		return nil
@@ -299,7 +279,7 @@ func BenchmarkRenew(b *testing.B) {
 					return err
 				}
 				for b.Loop() {
-					if err := errors.Join(leave(), n.Renew(false)); err != nil {
+					if err := errors.Join(leave(), n.Renew()); err != nil {
 						return err
 					}
 				}

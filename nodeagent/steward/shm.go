@@ -36,15 +36,14 @@ func (s *steward) enterIPC() {
 }
 
 // renewShm empties /dev/shm and the IPC namespace after a job's last process, and before the job is
-// over: their memory is another job's then. A steward that cannot do so has no other job. root is set
-// for a job of root's.
-func (s *steward) renewShm(root bool) {
+// over: their memory is another job's then. A steward that cannot do so has no other job.
+func (s *steward) renewShm() {
 	var errShm, errIPC error
 	if s.shm != nil {
 		errShm = s.shm.Renew()
 	}
 	if s.ipc != nil {
-		errIPC = s.ipc.Renew(root)
+		errIPC = s.ipc.Renew()
 	}
 	if err := errors.Join(errShm, errIPC); err != nil {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
