@@ -118,8 +118,8 @@ type Options struct {
 	// NoCgroups stops jobs by signals to their process groups even where
 	// control groups could be used (configuration key cgroups = "off").
 	NoCgroups bool
-	// PrivateShm gives each job a /dev/shm and an IPC namespace of its own where this process may
-	// (configuration key private_shm).
+	// PrivateShm gives each job a /dev/shm of its own where this process may (configuration key
+	// private_shm).
 	PrivateShm bool
 	// EnableRealtime lets the switching thread ask for real-time priority, so that jobs that spin
 	// cannot delay it.

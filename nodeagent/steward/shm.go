@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
-	"score/nodeagent/privateipc"
 	"score/nodeagent/privateshm"
 )
 
@@ -23,31 +22,15 @@ func (s *steward) enterShm() {
 	}
 }
 
-// enterIPC makes the IPC namespace of the jobs, where they have mounts of their own.
-func (s *steward) enterIPC() {
-	if !s.config.privateIPC || s.shm == nil {
+// renewShm empties /dev/shm after a job's last process, and before the job is over: its memory is
+// another job's then. A steward that cannot do so has no other job.
+func (s *steward) renewShm() {
+	if s.shm == nil {
 		return
 	}
-	var err error
-	if s.ipc, err = privateipc.Enter(s.forker.Do); err != nil {
-		fmt.Fprintf(os.Stderr, "steward: jobs share the host's System V memory and message queues: %v\n", err)
-		s.ipc = nil
-	}
-}
-
-// renewShm empties /dev/shm and the IPC namespace after a job's last process, and before the job is
-// over: their memory is another job's then. A steward that cannot do so has no other job.
-func (s *steward) renewShm() {
-	var errShm, errIPC error
-	if s.shm != nil {
-		errShm = s.shm.Renew()
-	}
-	if s.ipc != nil {
-		errIPC = s.ipc.Renew()
-	}
-	if err := errors.Join(errShm, errIPC); err != nil {
+	if err := s.shm.Renew(); err != nil {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
-		s.loop.post(func() { s.stale = true })
+		s.loop.post(func() { s.shmStale = true })
 	}
 }
 
