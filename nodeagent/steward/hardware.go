@@ -3,7 +3,6 @@ package steward
 import (
 	"os"
 	"path/filepath"
-	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward/stewardpb"
 	"slices"
@@ -21,11 +20,10 @@ const (
 	hwlocAllowed    = "HWLOC_THISSYSTEM_ALLOWED_RESOURCES"
 )
 
-// hardwarePath returns the path of the description of the hardware; "" if the ranks cannot read one.
-func (j *job) hardwarePath() string {
-	path := j.order.GetHardware()
-	mayRead := func() error { return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) }
-	if path == "" || launch.AsUser(j.user, mayRead) != nil {
+// readable returns the path of the description of the hardware; "" if the user for whom the calling
+// thread acts cannot read one.
+func readable(path string) string {
+	if path == "" || unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK, unix.AT_EACCESS) != nil {
 		return ""
 	}
 	return path
@@ -34,14 +32,10 @@ func (j *job) hardwarePath() string {
 // withHardware appends what makes the ranks' MPI library read the description of the hardware,
 // unless the user has chosen what hwloc does.
 func (j *job) withHardware(env []string) []string {
-	if !j.hwloc || slices.ContainsFunc(env, isHwloc) {
+	if !j.hwloc || j.hardware == "" || slices.ContainsFunc(env, isHwloc) {
 		return env
 	}
-	path := j.hardwarePath()
-	if path == "" {
-		return env
-	}
-	return append(env, hwlocXML+"="+path, hwlocThisSystem+"=1", hwlocAllowed+"=1")
+	return append(env, hwlocXML+"="+j.hardware, hwlocThisSystem+"=1", hwlocAllowed+"=1")
 }
 
 // hardware returns the text of the description, for a program that asks for it by PMIx: Open MPI in

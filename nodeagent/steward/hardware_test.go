@@ -3,7 +3,6 @@ package steward
 import (
 	"os"
 	"path/filepath"
-	"score/nodeagent/steward/stewardpb"
 	"slices"
 	"testing"
 )
@@ -29,7 +28,7 @@ func TestWithHardware(t *testing.T) {
 		"the user's own file":     {true, file, []string{"HWLOC_XMLFILE=/mine.xml"}, false},
 		"a name that only begins": {true, file, []string{"HWLOCAL=1"}, true},
 	} {
-		j := &job{hwloc: test.hwloc, order: &stewardpb.PrepareJob{Hardware: test.path}}
+		j := &job{hwloc: test.hwloc, hardware: readable(test.path)}
 		want := slices.Clone(test.env)
 		if test.want {
 			want = append(want, ours...)

@@ -29,9 +29,10 @@ type job struct {
 	user     *launch.User
 	limits   []launch.Limit
 	warnings []string
-	silent   bool // looks like MPI: silence is worth a note
-	hwloc    bool // its MPI library looks at the hardware by hwloc
-	notes    int  // sentences sent
+	silent   bool   // looks like MPI: silence is worth a note
+	hwloc    bool   // its MPI library looks at the hardware by hwloc
+	hardware string // path of the description that the ranks may read in place of that; "": there is none
+	notes    int    // sentences sent
 
 	ranks []localRank
 	local map[uint32]int // rank to local rank

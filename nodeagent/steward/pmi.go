@@ -32,7 +32,7 @@ func (j *job) newPMI(hardware func() string) error {
 		NodeIndex:    int(p.GetNodeIndex()),
 		UniverseSize: int(p.GetUniverseSize()),
 		Preput:       p.GetPreput(),
-		Hardware:     j.hardwarePath(),
+		Hardware:     j.hardware,
 		Survive:      j.spec.GetRecover() || j.spec.GetRespawn() > 0,
 	}
 	if parent := p.GetParentJob(); parent != 0 {

@@ -240,15 +240,21 @@ func FuzzInspect(f *testing.F) {
 }
 
 // TestFollow is for an MPI that comes in by way of another library.
-func TestFollow(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, content []byte) string {
+// folder returns an empty directory, and what writes files there.
+func folder(t *testing.T) (dir string, write func(name string, content []byte) (path string)) {
+	dir = t.TempDir()
+	return dir, func(name string, content []byte) string {
+		t.Helper()
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, content, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		return path
 	}
+}
+
+func TestFollow(t *testing.T) {
+	dir, write := folder(t)
 	write("libsolver.so.1", amd64("libdeep.so", "libc.so.6"))
 	write("libdeep.so", amd64("libmpi.so.40"))
 	write("libc.so.6", amd64("libmpi.so.40")) // nobody looks
@@ -283,14 +289,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestUsesHwloc(t *testing.T) {
-	dir := t.TempDir()
-	write := func(name string, content []byte) string {
-		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, content, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	dir, write := folder(t)
 	write("libmpich.so.12", amd64("libhwloc.so.15", "libc.so.6"))
 	write("libmpi.so.40", amd64("libhwloc.so.5", "libc.so.6")) // hwloc 1
 	write("libmpi.so.80", amd64("libopen-pal.so.80"))
