@@ -131,7 +131,7 @@ func TestRefusalsShown(t *testing.T) {
 		"too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs",
 	)
 	refused("scrun --exclusive -n 4 true", "without --exclusive, -s lets its ranks share CPUs")
-	refused("scrun --mem 900T true", "too much memory: the job asks for 900 TiB on each node; the most on a node is ")
+	refused("scrun --mem 900T true", "too much memory: the job asks for 900T on each node; the most on a node is ")
 	refused("scrun -n 17 --channels 2 true", "too many channels: 17 tasks with 2 channels each need 34, ")
 }
 
