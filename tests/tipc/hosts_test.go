@@ -151,15 +151,17 @@ func TestTwoHosts(t *testing.T) {
 	}
 	before := one.sent()
 	for _, gang := range []string{"east", "west"} {
-		one.started("SCORE_LINK_FAULTS=loss=0.01 scrun -N 2 -n 2 -J "+gang+" exchange -for 12s; echo ended $?", "/run/"+gang)
+		one.started("until [ -e /run/unplugged ]; do sleep 0.2; done | SCORE_LINK_FAULTS=loss=0.01 "+
+			"scrun -N 2 -n 2 -J "+gang+" exchange -stdin; echo ended $?", "/run/"+gang)
 	}
-	one.await("scored job list; test $(scored job list | grep -c running) = 2")
+	one.await("scored job list | tee /run/jobs; test $(grep -c running /run/jobs) = 2")
 	for range 2 {
 		two.cable.Pull()
 		one.must("sleep 1; tipc node list | grep down$") // fifty slices
 		two.cable.Plug()
 		one.await("tipc node list | grep up$")
 	}
+	one.must("touch /run/unplugged")
 	for _, gang := range []string{"east", "west"} {
 		one.await("grep -q ended /run/" + gang)
 		out := one.must("cat /run/" + gang)
