@@ -60,7 +60,7 @@ func (h *BulkHead) Put(b *[BulkBytes]byte) {
 		b[bulkFlagsAt] = bulkSummed
 		binary.LittleEndian.PutUint32(b[bulkSumAt:], h.Sum)
 	}
-	binary.LittleEndian.PutUint32(b[crcAt:], crc32.Checksum(b[magicAt:], castagnoli))
+	binary.LittleEndian.PutUint32(b[crcAt:], crc32.Checksum(b[magicAt:], castagnoli()))
 }
 
 // ParseBulk reads a header. Any fault is ErrFrame. Whether Size bytes follow is for the caller to
@@ -72,7 +72,7 @@ func ParseBulk(data []byte) (h BulkHead, err error) {
 	b := (*[BulkBytes]byte)(data)
 	if b[magicAt] != bulkMagic || b[versionAt] != bulkVersion || b[bulkFlagsAt] > bulkSummed || b[markAt] != 0 ||
 		[BulkBytes - bulkEnd]byte(b[bulkEnd:]) != [BulkBytes - bulkEnd]byte{} ||
-		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(b[magicAt:], castagnoli) {
+		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(b[magicAt:], castagnoli()) {
 		return h, ErrFrame
 	}
 	h = BulkHead{
@@ -89,7 +89,7 @@ func ParseBulk(data []byte) (h BulkHead, err error) {
 }
 
 // BulkSum is the checksum of a bulk datagram's bytes.
-func BulkSum(data []byte) uint32 { return crc32.Checksum(data, castagnoli) }
+func BulkSum(data []byte) uint32 { return crc32.Checksum(data, castagnoli()) }
 
 // Errors of a Bulk.
 var (

@@ -114,7 +114,7 @@ func Parse(data []byte) (h Head, frames Frames, err error) {
 	}
 	b, end := (*[HeadBytes]byte)(data), covered(data)
 	if b[magicAt] != magic || b[versionAt] != version || end == 0 ||
-		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(data[magicAt:end], castagnoli) {
+		binary.LittleEndian.Uint32(b[crcAt:]) != crc32.Checksum(data[magicAt:end], castagnoli()) {
 		return h, frames, ErrFrame
 	}
 	h.read(b)

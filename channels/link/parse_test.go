@@ -17,7 +17,7 @@ func signed(b []byte) []byte {
 		return b
 	}
 	if end := covered(b); end >= HeadBytes {
-		binary.LittleEndian.PutUint32(b, crc32.Checksum(b[magicAt:end], castagnoli))
+		binary.LittleEndian.PutUint32(b, crc32.Checksum(b[magicAt:end], castagnoli()))
 	}
 	return b
 }

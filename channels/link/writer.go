@@ -158,5 +158,6 @@ func (w *Writer) sum() uint32 {
 		head[statusAt] |= guardedBit
 		head, tail = head[:min(w.covered, len(head))], tail[:min(upperHeads, len(tail))]
 	}
-	return crc32.Update(crc32.Checksum(head[magicAt:], castagnoli), castagnoli, tail)
+	table := castagnoli()
+	return crc32.Update(crc32.Checksum(head[magicAt:], table), table, tail)
 }

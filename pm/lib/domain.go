@@ -9,7 +9,7 @@ package main
 
 /*
 #cgo CFLAGS: -O2 -Wall -Wextra -Wno-unused-parameter
-#cgo LDFLAGS: -Wl,--wrap=pthread_create
+#cgo LDFLAGS: -Wl,--wrap=pthread_create -Wl,--wrap=pthread_getattr_np
 #include "score.h"
 */
 import "C"
