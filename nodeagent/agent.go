@@ -21,6 +21,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
 	"score/nodeagent/peers"
+	"score/nodeagent/privateipc"
 	"score/nodeagent/privateshm"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
@@ -197,6 +198,7 @@ func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 	if a.options.KeepToCPUs {
 		kept = a.options.CPUs
 	}
+	shm, ipc := a.privateShm()
 	a.pool, orphans, err = stewardpool.Open(stewardpool.Options{
 		Exe:     a.options.StewardExe,
 		RunDir:  a.options.RunDir,
@@ -209,16 +211,17 @@ func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 		Stderr:  os.Stderr,
 		Logger:  a.log,
 
-		PrivateShm: a.privateShm(),
+		PrivateShm: shm,
+		PrivateIPC: ipc,
 	})
 	return orphans, err
 }
 
-// privateShm reports whether each job gets a /dev/shm of its own. Without root's rights there are jobs
-// of one user only.
-func (a *Agent) privateShm() bool {
+// privateShm reports whether each job gets a /dev/shm, and whether it gets an IPC namespace of its own.
+// Without root's rights there are jobs of one user only.
+func (a *Agent) privateShm() (shm, ipc bool) {
 	if !a.options.PrivateShm {
-		return false
+		return false, false
 	}
 	err := privateshm.Check()
 	for _, dir := range []string{a.options.RunDir, a.options.JobsDir, a.options.StageDir} {
@@ -226,14 +229,25 @@ func (a *Agent) privateShm() bool {
 			err = fmt.Errorf("jobs could not see %s", dir)
 		}
 	}
-	if err == nil {
-		return true
+	if err != nil {
+		a.noteShared("/dev/shm, System V memory and message queues", err)
+		return false, false
 	}
-	a.log.Info("jobs share the host's /dev/shm", zap.Error(err))
+	if !a.options.PrivateIPC {
+		return true, false
+	}
+	if err := privateipc.Check(); err != nil {
+		a.noteShared("System V memory and message queues", err)
+		return true, false
+	}
+	return true, true
+}
+
+func (a *Agent) noteShared(what string, err error) {
+	a.log.Info("jobs share the host's "+what, zap.Error(err))
 	if os.Geteuid() == 0 {
-		a.notes = append(a.notes, fmt.Sprintf("jobs share the host's /dev/shm, which one user can fill for all: %v", err))
+		a.notes = append(a.notes, fmt.Sprintf("jobs share the host's %s, which one user can fill for all: %v", what, err))
 	}
-	return false
 }
 
 // openRoot makes the node's control group. It returns nil if jobs are stopped by signals.

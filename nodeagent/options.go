@@ -121,6 +121,9 @@ type Options struct {
 	// PrivateShm gives each job a /dev/shm of its own where this process may (configuration key
 	// private_shm).
 	PrivateShm bool
+	// PrivateIPC also gives it an IPC namespace, where it gets a /dev/shm (configuration key
+	// private_ipc).
+	PrivateIPC bool
 	// EnableRealtime lets the switching thread ask for real-time priority, so that jobs that spin
 	// cannot delay it.
 	EnableRealtime bool

@@ -28,18 +28,28 @@ type Memory struct {
 	empty   unix.Statfs_t // of an unused one
 }
 
-// Check goes through all steps of Enter, on a thread with a mount namespace of its own that ends
-// afterwards. The error says why a steward cannot have a /dev/shm of its own.
+// Check goes through all steps of Enter. The error says why a steward cannot have a /dev/shm of its own.
 func Check() error {
+	return Apart(func() error {
+		_, err := enter("/proc/thread-self/ns/mnt", "/proc/self/ns/mnt")
+		return err
+	})
+}
+
+// Apart runs f on a thread with a mount namespace of its own, whose mounts nobody else sees and which
+// ends afterwards.
+func Apart(f func() error) error {
 	result := make(chan error)
 	launch.OwnThread(func() {
-		err := unix.Unshare(CloneFlags)
-		if err == nil {
-			_, err = enter("/proc/thread-self/ns/mnt", "/proc/self/ns/mnt")
-		} else {
-			err = fmt.Errorf("the kernel refuses a mount namespace: %w", err)
+		if err := unix.Unshare(CloneFlags); err != nil {
+			result <- fmt.Errorf("the kernel refuses a mount namespace: %w", err)
+			return
 		}
-		result <- err
+		if err := separate(); err != nil {
+			result <- err
+			return
+		}
+		result <- f()
 	})
 	return <-result
 }
@@ -54,14 +64,22 @@ func enter(own, host string) (*Memory, error) {
 	if err := checkNamespace(own, host); err != nil {
 		return nil, err
 	}
-	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
-		return nil, fmt.Errorf("separating the mounts of jobs from the host's: %w", err)
+	if err := separate(); err != nil {
+		return nil, err
 	}
 	m, err := likeHost()
 	if err != nil {
 		return nil, err
 	}
 	return m, m.mount()
+}
+
+// separate lets later mounts of the host reach this namespace, and none of its mounts reach the host.
+func separate() error {
+	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("separating the mounts of jobs from the host's: %w", err)
+	}
+	return nil
 }
 
 // checkNamespace returns an error if the namespace is the host's, in which nothing may be mounted.

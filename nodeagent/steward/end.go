@@ -147,7 +147,7 @@ func (s *steward) sweep() {
 			time.Sleep(sweepPause)
 		}
 		j.removeLeftovers()
-		s.renewShm()
+		s.renewShm(j.uid() == 0)
 		if last { // of this steward's jobs
 			s.forker.Close() // its thread leaves the memory group, which can then be removed
 		}

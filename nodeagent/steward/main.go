@@ -40,6 +40,8 @@ type config struct {
 	cgroups bool
 	// privateShm is set if the process has a mount namespace of its own, for a /dev/shm of its jobs.
 	privateShm bool
+	// privateIPC gives its jobs an IPC namespace of their own. It needs privateShm.
+	privateIPC bool
 	grace      time.Duration
 }
 
@@ -85,6 +87,7 @@ func parse(args []string) (config, error) {
 	flags.StringVar(&c.node, "node", "", "the node's name")
 	flags.BoolVar(&c.cgroups, "cgroups", false, "use the slot's control group")
 	flags.BoolVar(&c.privateShm, "private-shm", false, "give jobs a /dev/shm of their own")
+	flags.BoolVar(&c.privateIPC, "private-ipc", false, "give jobs an IPC namespace of their own")
 	flags.DurationVar(&c.grace, "agent-grace", 0, "how long a job goes on without an agent")
 	if err := flags.Parse(args); err != nil {
 		return c, err

@@ -35,7 +35,7 @@ func (s *steward) renew() {
 // the next job could notice. Without a control group this is unknown: a descendant may have
 // escaped.
 func (s *steward) leftClean() bool {
-	if s.shmStale || s.examining || s.group == nil || s.job.container != s.group || s.group.Killed() || s.forker.Changed() {
+	if s.stale || s.examining || s.group == nil || s.job.container != s.group || s.group.Killed() || s.forker.Changed() {
 		return false
 	}
 	for k := range s.job.ranks {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
+	"score/nodeagent/privateipc"
 	"score/nodeagent/privateshm"
 )
 
@@ -22,15 +23,32 @@ func (s *steward) enterShm() {
 	}
 }
 
-// renewShm empties /dev/shm after a job's last process, and before the job is over: its memory is
-// another job's then. A steward that cannot do so has no other job.
-func (s *steward) renewShm() {
-	if s.shm == nil {
+// enterIPC makes the IPC namespace of the jobs, where they have mounts of their own.
+func (s *steward) enterIPC() {
+	if !s.config.privateIPC || s.shm == nil {
 		return
 	}
-	if err := s.shm.Renew(); err != nil {
+	var err error
+	if s.ipc, err = privateipc.Enter(s.forker.Do); err != nil {
+		fmt.Fprintf(os.Stderr, "steward: jobs share the host's System V memory and message queues: %v\n", err)
+		s.ipc = nil
+	}
+}
+
+// renewShm empties /dev/shm and the IPC namespace after a job's last process, and before the job is
+// over: their memory is another job's then. A steward that cannot do so has no other job. root is set
+// for a job of root's.
+func (s *steward) renewShm(root bool) {
+	var errShm, errIPC error
+	if s.shm != nil {
+		errShm = s.shm.Renew()
+	}
+	if s.ipc != nil {
+		errIPC = s.ipc.Renew(root)
+	}
+	if err := errors.Join(errShm, errIPC); err != nil {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
-		s.loop.post(func() { s.shmStale = true })
+		s.loop.post(func() { s.stale = true })
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/privateipc"
 	"score/nodeagent/privateshm"
 	"score/nodeagent/steward/life"
 	"sync"
@@ -30,8 +31,10 @@ type steward struct {
 	group    *cgroup.Group // nil: no control group, signals instead
 	groupErr error         // why the group that was named cannot be used
 	// shm is the /dev/shm of the jobs; nil: they have the host's. A goroutine that sweeps uses it.
-	shm      *privateshm.Memory
-	shmStale bool // it could not be renewed
+	shm *privateshm.Memory
+	// ipc is their IPC namespace, in the same way.
+	ipc   *privateipc.Namespace
+	stale bool // one of them could not be renewed
 
 	listener int
 	peers    map[int32]*peer // accepted; the control connection is one of them
@@ -81,6 +84,7 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
+	s.enterIPC()
 	if s.relay, err = newStdioRelay(s.stdioEvents()); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,8 @@ type Options struct {
 	Root *cgroup.Root
 	// PrivateShm gives jobs a /dev/shm of their own.
 	PrivateShm bool
+	// PrivateIPC gives them an IPC namespace of their own. It needs PrivateShm.
+	PrivateIPC bool
 	// Warm is the number of fresh stewards that wait for jobs of any user. Used stewards wait for
 	// further jobs of the same user.
 	Warm int

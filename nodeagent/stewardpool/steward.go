@@ -73,6 +73,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 		Stderr:  o.Stderr,
 
 		PrivateShm: o.PrivateShm,
+		PrivateIPC: o.PrivateIPC,
 	})
 	if err != nil {
 		return s, err

@@ -47,6 +47,7 @@ type Agent struct {
 	KeepToCPUs    bool     `toml:"keep_to_cpus" comment:"Whether the stewards of jobs also use only these CPUs. Set it if several nodes divide\na machine."`
 	Cgroups       string   `toml:"cgroups" comment:"\"auto\" uses control groups if the host allows it, \"off\" stops jobs by signals to\ntheir processes."`
 	PrivateShm    bool     `toml:"private_shm" comment:"Whether each job gets a /dev/shm of its own, of the size of the host's, which is lost with\nthe job. Agents that are not root's cannot do that. If false, one user's jobs can fill the\nhost's for all others."`
+	PrivateIPC    bool     `toml:"private_ipc" comment:"Whether each job also gets an IPC namespace of its own (memory, semaphores and queues of\nSystem V, POSIX message queues), with the host's limits. It needs private_shm. Set it to\nfalse if several nodes divide a machine and programs of UCX (Debian's MPICH) shall use\nshared memory between them instead of TCP."`
 	Realtime      bool     `toml:"realtime" comment:"Whether the switching thread may ask for real-time priority, so that jobs\nthat spin cannot delay it."`
 	StageDir      string   `toml:"stage_dir" comment:"Directory for the files that users copy to nodes with their jobs (scrun --stage); the\nnode's name is appended. Programs must be executable there. Agents of root also keep the\njobs' directories (SCORE_JOB_DIR) beside it: users can fill this file system up to their\nquotas. Empty: beside run_dir."`
 	StageLimit    string   `toml:"stage_limit" comment:"Most bytes of these files, with K, M, G or T. The files that one user's jobs need\nmay take half of it. The least recently used files are removed first."`
@@ -85,6 +86,7 @@ func Default() Config {
 			StageDir:     "/var/cache/score",
 			StageLimit:   "4G",
 			PrivateShm:   true,
+			PrivateIPC:   true,
 			Realtime:     true,
 			WarmStewards: 2,
 			Grace:        "60s",

@@ -74,6 +74,7 @@ func agentOptions(ctx context.Context, c config.Config, logger *zap.Logger) (nod
 		Grace:          v.grace,
 		NoCgroups:      a.Cgroups == config.CgroupsOff,
 		PrivateShm:     a.PrivateShm,
+		PrivateIPC:     a.PrivateIPC,
 		EnableRealtime: a.Realtime,
 		MetricsAddress: a.MetricsListen,
 		Logger:         logger,

@@ -164,8 +164,8 @@ func TestAgentOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := fmt.Sprint(options.Name, options.RunDir == filepath.Join(dir, "agents", "n7"), options.Servers, options.MemoryBytes,
-		options.NoCgroups, options.CPUs, options.Grace, options.StewardExe == client.Self, options.EnableRealtime, options.PrivateShm)
-	want := fmt.Sprint("n7", true, []string{"https://127.0.0.1:7420"}, uint64(2<<30), true, []int{1}, time.Minute, true, true, true)
+		options.NoCgroups, options.CPUs, options.Grace, options.StewardExe == client.Self, options.EnableRealtime, options.PrivateShm, options.PrivateIPC)
+	want := fmt.Sprint("n7", true, []string{"https://127.0.0.1:7420"}, uint64(2<<30), true, []int{1}, time.Minute, true, true, true, true)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -132,14 +132,8 @@ func (c *devCluster) watch(ctx context.Context, stop context.CancelCauseFunc, ag
 }
 
 func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) (*parentwatch.Child, error) {
-	settings := c.config
-	settings.Agent.Name = node.name
-	settings.Agent.CPUs = node.cpus
-	settings.Agent.SharesCPUs = node.shares
-	settings.Agent.KeepToCPUs = len(c.plan) > 1
-	settings.Agent.Memory = fmt.Sprintf("%dK", node.memory>>10)
 	path := filepath.Join(c.dir.Path(), node.name+".toml")
-	if err := config.Write(path, settings); err != nil {
+	if err := config.Write(path, c.agentSettings(node)); err != nil {
 		return nil, fmt.Errorf("cannot write the configuration of node %s: %w", node.name, err)
 	}
 	command := exec.Command(self, "agent", "--tied", "--config", path)
@@ -149,6 +143,19 @@ func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) 
 		return nil, fmt.Errorf("node %s: %w", node.name, err)
 	}
 	return agent, nil
+}
+
+// agentSettings returns the configuration of a node's agent. If nodes divide the machine, their jobs
+// have the host's IPC namespace: UCX uses shared memory between two nodes only if they have the same.
+func (c *devCluster) agentSettings(node devNode) config.Config {
+	settings, divided := c.config, len(c.plan) > 1
+	settings.Agent.Name = node.name
+	settings.Agent.CPUs = node.cpus
+	settings.Agent.SharesCPUs = node.shares
+	settings.Agent.KeepToCPUs = divided
+	settings.Agent.PrivateIPC = settings.Agent.PrivateIPC && !divided
+	settings.Agent.Memory = fmt.Sprintf("%dK", node.memory>>10)
+	return settings
 }
 
 // stopAgents ends all nodes and their jobs at the same time. An agent that is lost is started once

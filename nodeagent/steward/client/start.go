@@ -36,6 +36,9 @@ type Slot struct {
 	Grace time.Duration
 	// PrivateShm gives its jobs a /dev/shm of their own (package privateshm).
 	PrivateShm bool
+	// PrivateIPC gives its jobs an IPC namespace of their own (package privateipc). It needs
+	// PrivateShm.
+	PrivateIPC bool
 	// CPUs are the kernel's numbers of the CPUs that it keeps to; none: all that this process may
 	// use.
 	CPUs []int
@@ -94,6 +97,7 @@ func Start(slot Slot) (*Process, error) {
 	p.cmd = exec.Command(slot.Exe, append(slot.arguments(),
 		"--cgroups="+strconv.FormatBool(slot.Cgroups),
 		"--private-shm="+strconv.FormatBool(slot.PrivateShm),
+		"--private-ipc="+strconv.FormatBool(slot.PrivateIPC),
 		"--agent-grace", slot.Grace.String())...)
 	if slot.Exe == Self {
 		p.cmd.Args[0] = "scored" // the name that people look for in a list of processes

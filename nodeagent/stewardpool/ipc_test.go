@@ -1,0 +1,46 @@
+package stewardpool
+
+import (
+	"os"
+	"path/filepath"
+	"score/nodeagent/privateipc"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A steward that is used again has a new IPC namespace if the last job has used it, and its ranks are
+// in it, not the steward's other threads.
+func TestTheNextJobFindsNoMemoryOfTheLast(t *testing.T) {
+	if err := privateipc.Check(); err != nil {
+		t.Skip("jobs cannot have an IPC namespace of their own here: ", err)
+	}
+	p := privatePool(t, 1)
+	p.options.PrivateIPC = true
+	host, err := os.Readlink("/proc/self/ns/ipc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "seen")
+	last, pid := host, 0
+	for range 3 {
+		s := serve(t, p, ann, false, "readlink /proc/self/ns/ipc >"+out+" && ipcs -m | grep -c 0x >>"+out+"; ipcmk -M 4096 -p 0666")
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		space, left, _ := strings.Cut(string(text), "\n")
+		if space == host || space == last || strings.TrimSpace(left) != "0" {
+			t.Errorf("namespace %s (host's %s, the last job's %s), segments %q", space, host, last, left)
+		}
+		last = space
+		if pid != 0 && s.Pid() != pid {
+			t.Error("another steward serves the next job")
+		}
+		pid = s.Pid()
+		if own, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "ns/ipc")); err != nil || own != host {
+			t.Errorf("the steward's own namespace is %s, %v", own, err)
+		}
+		p.Retire(t.Context(), s, notReading)
+	}
+}
