@@ -123,16 +123,16 @@ func (m *Machine) checkMemory(r *Request) error {
 	for _, id := range r.NodeList {
 		if n := m.byNode[id]; n.Memory < r.MemPerNode {
 			return fmt.Errorf("%w: the job asks for %s on each node; %s has %s; ask for less with --mem",
-				ErrTooMuchMemory, FormatMemory(r.MemPerNode), id, FormatMemory(n.Memory))
+				ErrTooMuchMemory, FormatMemoryAsked(r.MemPerNode), id, FormatMemory(n.Memory))
 		}
 	}
 	switch {
 	case enough == 0:
 		return fmt.Errorf("%w: the job asks for %s on each node; the most on a node is %s; ask for less with --mem",
-			ErrTooMuchMemory, FormatMemory(r.MemPerNode), FormatMemory(largest))
+			ErrTooMuchMemory, FormatMemoryAsked(r.MemPerNode), FormatMemory(largest))
 	case enough < r.Nodes:
 		return fmt.Errorf("%w: the job asks for %s on each of %d nodes; %s as much; ask for less with --mem",
-			ErrTooMuchMemory, FormatMemory(r.MemPerNode), r.Nodes, pluralHave(enough))
+			ErrTooMuchMemory, FormatMemoryAsked(r.MemPerNode), r.Nodes, pluralHave(enough))
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (m *Machine) checkTasks(r *Request) error {
 	asks := fmt.Sprintf("the job asks for %s, %s", plural(r.Tasks, "task"), each)
 	if small := m.withLess(r.MemPerNode); small > 0 {
 		asks += fmt.Sprintf(", and %s of memory on each node, which %d of %s do not have",
-			FormatMemory(r.MemPerNode), small, plural(len(m.nodes), "node"))
+			FormatMemoryAsked(r.MemPerNode), small, plural(len(m.nodes), "node"))
 	}
 	if room >= r.Tasks { // only the listed nodes or the number of nodes stand in the way
 		return fmt.Errorf("%w: %s, and they do not fit on the nodes asked for%s", sentinel, asks, sharingHint(r))
@@ -244,7 +244,7 @@ func (m *Machine) checkJoin(j *job) error {
 	return fmt.Errorf(
 		"%w: the job asks for %s on each node; the most free on the nodes of the gang it joins is %s; ask for less with --mem of the program that spawns",
 		ErrTooMuchMemory,
-		FormatMemory(j.req.MemPerNode),
+		FormatMemoryAsked(j.req.MemPerNode),
 		FormatMemory(largest),
 	)
 }

@@ -71,7 +71,7 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	case ForNodes:
 		return fmt.Sprintf("it asks for %s; nodes that can be used: %d", wants, usable)
 	case ForMemory:
-		return fmt.Sprintf("it asks for %s on each node; nodes with that free: %d of %d", FormatMemory(j.req.MemPerNode), roomy, usable)
+		return fmt.Sprintf("it asks for %s on each node; nodes with that free: %d of %d", FormatMemoryAsked(j.req.MemPerNode), roomy, usable)
 	case ForExclusive:
 		return fmt.Sprintf("nodes open to it: %d of %d", alone, usable)
 	case ForRows:

@@ -11,6 +11,7 @@
 // between them and a bad packet ends the connection. Who may have which image is the
 // server's Source to decide; this package does not know users or jobs.
 //
-//	go handover.Serve(conn, func(r handover.Request) (*os.File, handover.Status) { ... }) // in the daemon
-//	img, err := handover.NewClient(conn).Image(channel, handover.Own)                   // in the rank
+//	server := handover.Server{Image: func(r handover.Request) (*os.File, handover.Status) { ... }}
+//	go server.Serve(conn)                                             // in the daemon
+//	img, err := handover.NewClient(conn).Image(channel, handover.Own) // in the rank
 package handover

@@ -142,7 +142,7 @@ func TestDial(t *testing.T) {
 		if err != nil || int(who.Pid) != os.Getpid() || int(who.Uid) != os.Getuid() {
 			t.Errorf("%+v, %v", who, err)
 		}
-		Serve(conn, func(r Request) (*os.File, Status) { return nil, StatusChannel })
+		Server{Image: func(r Request) (*os.File, Status) { return nil, StatusChannel }}.Serve(conn)
 	})
 	conn, err := Dial(path)
 	if err != nil {

@@ -29,9 +29,6 @@ type Server struct {
 
 // Serve answers the requests of one rank until it hangs up or sends something
 // else, and then closes the connection. Closing the connection ends it.
-func Serve(conn *net.UnixConn, source Source) { Server{Image: source}.Serve(conn) }
-
-// Serve answers one rank, as the function Serve does.
 func (s Server) Serve(conn *net.UnixConn) {
 	defer func() { _ = conn.Close() }()
 	var buf [requestBytes + 1]byte

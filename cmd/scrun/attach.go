@@ -83,14 +83,10 @@ func mayComeBack(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable || !connect.IsWireError(err)
 }
 
-// patienceOf returns how long scrun waits for a cluster that cannot answer. An embedded cluster
-// does not come back.
-func patienceOf(o *options.Options, messages messenger, own bool) client.Patience {
+// patienceOf returns how long scrun waits for a cluster that cannot answer.
+func patienceOf(o *options.Options, messages messenger) client.Patience {
 	p := client.Patience{Gone: attachPatience, Undecided: unlimited, Waiting: messages.waiting}
-	switch {
-	case own:
-		p.Gone, p.Undecided = 0, 0
-	case o.Patience > 0:
+	if o.Patience > 0 {
 		p.Gone, p.Undecided = o.Patience, o.Patience
 	}
 	return p
@@ -100,7 +96,7 @@ func patienceOf(o *options.Options, messages messenger, own bool) client.Patienc
 // for the daemon at this point.
 func dialContext(ctx context.Context, o *options.Options, messages messenger) context.Context {
 	if o.Patience > 0 {
-		return client.WithPatience(ctx, patienceOf(o, messages, false))
+		return client.WithPatience(ctx, patienceOf(o, messages))
 	}
 	return client.WithNotice(ctx, messages.waiting)
 }

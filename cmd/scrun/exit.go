@@ -62,7 +62,7 @@ func (v messenger) failUnlessInterrupted(err error, left string) int {
 // warn prints what the user should know although the job continues.
 func (v messenger) warn(sentence string) {
 	if !v.quiet {
-		v.print("warning: " + sentence)
+		v.printLines(strings.Split("warning: "+sentence, "\n"))
 	}
 }
 
@@ -76,11 +76,15 @@ func (v messenger) note(format string, arguments ...any) {
 // waiting prints why scrun waits for the cluster.
 func (v messenger) waiting(err error) { v.print(client.Sentence(err) + "; scrun waits") }
 
-// print writes one line in one write, so that lines of ranks do not mix in.
-func (v messenger) print(sentence string) {
-	lines := strings.Split(strings.TrimRight(sentence, "\n"), "\n")
+// print writes one line, with escapes for line ends within the sentence: what follows one would look
+// like the output of a rank, or another sentence of scrun.
+func (v messenger) print(sentence string) { v.printLines([]string{sentence}) }
+
+// printLines writes lines in one write, so that lines of ranks do not mix in.
+func (v messenger) printLines(lines []string) {
+	shown := make([]string, len(lines))
 	for i, line := range lines {
-		lines[i] = quote.Text(line)
+		shown[i] = quote.Text(line)
 	}
-	fmt.Fprintf(v.out, "scrun: %s\n", strings.Join(lines, "\n"))
+	fmt.Fprintf(v.out, "scrun: %s\n", strings.Join(shown, "\n"))
 }

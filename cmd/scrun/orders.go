@@ -8,7 +8,6 @@ import (
 	"score/scored/client"
 	"score/scored/client/phases"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -71,7 +70,7 @@ func (s *session) printStart(ctx context.Context) {
 		s.messenger.print("the job ended before it had places on nodes")
 		return
 	}
-	s.messenger.print(strings.Join(lines, "\n"))
+	s.messenger.printLines(lines)
 }
 
 func (s *session) cancelJob(ctx context.Context) string { return client.Sentence(s.cancel(ctx)) }

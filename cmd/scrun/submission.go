@@ -36,8 +36,12 @@ func (s *submission) prepare(ctx context.Context, here options.Process) (err err
 	return nil
 }
 
+// patience returns how long scrun waits for its cluster. One of its own does not come back.
 func (s *submission) patience() client.Patience {
-	return patienceOf(s.options, s.messages, s.cluster.own != nil)
+	if s.cluster.own != nil {
+		return client.Patience{Waiting: s.messages.waiting}
+	}
+	return patienceOf(s.options, s.messages)
 }
 
 // submit submits the job exactly once, even if servers are lost meanwhile, and returns its number.

@@ -20,16 +20,17 @@ const (
 // rootName checks both names and joins them. A cluster's name has no dot, so
 // that no two (cluster, node) pairs share a group.
 func rootName(cluster, node string) (string, error) {
-	if err := checkName("cluster", cluster, false); err != nil {
+	if err := checkName("cluster", cluster, "-_"); err != nil {
 		return "", err
 	}
-	if err := checkName("node", node, true); err != nil {
+	if err := checkName("node", node, "-_."); err != nil {
 		return "", err
 	}
 	return rootPrefix + cluster + "." + node, nil
 }
 
-func checkName(what, name string, dots bool) error {
+// checkName refuses a name with others than ASCII letters, digits and, after its first letter, marks.
+func checkName(what, name, marks string) error {
 	if name == "" || len(name) > maxNameLen {
 		return fmt.Errorf("%w: a %s's name has 1 to %d characters, %q has %d",
 			ErrName, what, maxNameLen, name, len(name))
@@ -37,7 +38,7 @@ func checkName(what, name string, dots bool) error {
 	for i, c := range []byte(name) {
 		switch {
 		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		case i > 0 && (c == '-' || c == '_' || dots && c == '.'):
+		case i > 0 && strings.IndexByte(marks, c) >= 0:
 		default:
 			return fmt.Errorf("%w: the %s's name %q may not have %q at place %d",
 				ErrName, what, name, c, i+1)

@@ -77,15 +77,6 @@ func (s *SmallExchange) Receive(from int, message Message) []Effect {
 	return s.effects
 }
 
-// Lost ends all exchanges, because node will not answer any more.
-func (s *SmallExchange) Lost(node int, reason string) []Effect {
-	s.effects = s.effects[:0]
-	if s.failed == nil {
-		s.carryOut(s.way.Lost(node, reason))
-	}
-	return s.effects
-}
-
 // Neighbours returns the nodes that messages come from.
 func (s *SmallExchange) Neighbours() []int {
 	if s.failed != nil {

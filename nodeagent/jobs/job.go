@@ -57,7 +57,7 @@ type Job struct {
 	readers atomic.Int32
 	// watches counts the goroutines that watch its kill. None begins after Retire.
 	watches sync.WaitGroup
-	relays  relays
+	relays  *relays
 	// spares keeps its contexts for the next agent; nil before there can be contexts. It is set
 	// before claimed is closed.
 	spares *spareKeeper

@@ -69,6 +69,7 @@ type Jobs struct {
 	endings  endings.List
 	answered atomic.Int64 // when the last answered heartbeat was sent, by CLOCK_MONOTONIC
 	dumping  sync.Mutex   // held while a dump is taken
+	relays   relaysOfUsers
 }
 
 // New returns an empty Jobs.
@@ -91,6 +92,7 @@ func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 		claimed:   make(chan struct{}),
 		retired:   make(chan struct{}),
 		over:      make(chan struct{}),
+		relays:    newRelays(js.relays.of(order.GetUser().GetUid())),
 	}
 	j.state = jobstate.New(jobstate.Config{Ranks: j.place().GetRanks(), Recover: order.GetSpec().GetRecover()})
 	for _, place := range order.GetPlaces() {

@@ -17,14 +17,17 @@ import (
 // overtake each other. A message to a job that is not there is returned; if another message does
 // not arrive, the steward gets no acknowledgement.
 func (j *Job) onRelay(m *stewardpb.Relay) {
-	if !j.relays.add(m) {
-		return
-	}
-	j.options.Go(func() {
-		for ; m != nil; m = j.relays.next(m) {
+	j.call(j.relays.add(m))
+}
+
+// call delivers messages, each by a call of its own, and then those that waited for that.
+func (j *Job) call(messages []*stewardpb.Relay) {
+	for _, m := range messages {
+		j.options.Go(func() {
 			j.deliver(m)
-		}
-	})
+			j.call(j.relays.next(m))
+		})
+	}
 }
 
 func (j *Job) deliver(m *stewardpb.Relay) {

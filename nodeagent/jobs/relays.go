@@ -3,6 +3,7 @@ package jobs
 import (
 	"score/nodeagent/steward/stewardpb"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -11,66 +12,144 @@ const (
 	// maxCalls bounds a job's calls to one agent that are under way: enough for a long way, and of all
 	// jobs of a node few enough for one connection (h2), since each call beyond makes another one.
 	maxCalls = 16
-	// maxRelays and maxRelayBytes bound a job's messages that are on their way or wait for a call: each
-	// rank of a large node asks for a few others' keys at once. Further messages are dropped, and their
-	// steward sends them again.
-	maxRelays     = 4096
-	maxRelayBytes = 2 * maxRelay
+	// maxCallBytes bounds the bytes of the messages of these calls, if they are more than one. A call
+	// takes several times as much in both agents, and large ones fill the way one by one.
+	maxCallBytes = 2 << 20
+	// maxRelays bounds a job's messages that are on their way or wait for a call: each rank of a large
+	// node asks for a few others' keys at once. Further messages are dropped, and their steward sends
+	// them again.
+	maxRelays = 4096
+	// maxUserRelayBytes bounds the bytes of such messages of all jobs of a user: the largest one beside
+	// what a steward sends without an answer.
+	maxUserRelayBytes = maxRelay + 16<<20
+	// ownRelayBytes is what a job may have of them in any case, so that it goes on beside the user's
+	// other jobs. It may have one larger message.
+	ownRelayBytes = 1 << 20
 )
 
-// relays are a job's messages to the stewards of other nodes and jobs. The zero relays has none.
+// relays are a job's messages to the stewards of other nodes and jobs.
 type relays struct {
+	user *userRelays
+
 	mu    sync.Mutex
 	count int // messages, and their bytes
 	bytes int
 	to    map[string]*relayQueue // by the agent's address
 }
 
-// relayQueue holds the messages to one agent.
+// relayQueue holds the messages to one agent: how many calls are under way, with how many bytes, and
+// what waits, whose order is in keys.
 type relayQueue struct {
 	calls   int
-	waiting []*stewardpb.Relay
+	calling int
+	keys    []relayKey
+	waiting map[relayKey]*stewardpb.Relay
 }
 
-// add takes a message, and reports whether the caller must begin a call for it. Otherwise a call under
-// way takes it after its own, or it is dropped.
-func (r *relays) add(m *stewardpb.Relay) (begin bool) {
+// relayKey is the same for a message that is sent again.
+type relayKey struct {
+	job            uint64
+	node           uint32
+	stream, number uint64
+}
+
+func keyOf(m *stewardpb.Relay) relayKey {
+	return relayKey{m.GetJobId(), m.GetNodeIndex(), m.GetHeader().GetStream(), m.GetHeader().GetNumber()}
+}
+
+// newRelays returns the messages, none yet, of a job of the user.
+func newRelays(user *userRelays) *relays {
+	return &relays{user: user, to: make(map[string]*relayQueue)}
+}
+
+// add takes a message, and returns those for which the caller must begin a call. What waits begins
+// when a call has ended. A message that is sent again while it waits takes its own place. Messages
+// that are too many are dropped.
+func (r *relays) add(m *stewardpb.Relay) (begin []*stewardpb.Relay) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.count == maxRelays || r.bytes+len(m.GetData()) > maxRelayBytes {
-		return false
+	q, key := r.to[m.GetAddress()], keyOf(m)
+	if q != nil && q.waiting[key] != nil {
+		r.forget(q.waiting[key])
+		q.waiting[key] = m
+		r.keep(m)
+		return nil
 	}
-	r.count, r.bytes = r.count+1, r.bytes+len(m.GetData())
-	q := r.to[m.GetAddress()]
+	own := r.count == 0 || r.bytes+len(m.GetData()) <= ownRelayBytes
+	if r.count == maxRelays || !own && !r.user.hasRoom(len(m.GetData())) {
+		return nil
+	}
+	r.keep(m)
 	if q == nil {
-		if r.to == nil {
-			r.to = make(map[string]*relayQueue)
-		}
-		q = &relayQueue{}
+		q = &relayQueue{waiting: make(map[relayKey]*stewardpb.Relay)}
 		r.to[m.GetAddress()] = q
 	}
-	if q.calls == maxCalls {
-		q.waiting = append(q.waiting, m)
-		return false
-	}
-	q.calls++
-	return true
+	q.keys, q.waiting[key] = append(q.keys, key), m
+	return q.begin()
 }
 
-// next removes a message whose call is over, and returns the next one to the same agent. If it returns
-// nil, there is none.
-func (r *relays) next(done *stewardpb.Relay) *stewardpb.Relay {
+// next removes a message whose call is over, and returns those for which the caller must begin one.
+func (r *relays) next(done *stewardpb.Relay) (begin []*stewardpb.Relay) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.count, r.bytes = r.count-1, r.bytes-len(done.GetData())
+	r.forget(done)
 	q := r.to[done.GetAddress()]
-	if len(q.waiting) > 0 {
-		m := q.waiting[0]
-		q.waiting = q.waiting[1:]
-		return m
-	}
-	if q.calls--; q.calls == 0 {
+	q.calls, q.calling = q.calls-1, q.calling-len(done.GetData())
+	begin = q.begin()
+	if q.calls == 0 {
 		delete(r.to, done.GetAddress())
 	}
-	return nil
+	return begin
+}
+
+// begin takes as many messages as may be in calls now.
+func (q *relayQueue) begin() (messages []*stewardpb.Relay) {
+	for len(q.keys) > 0 && q.calls < maxCalls {
+		m := q.waiting[q.keys[0]]
+		if q.calls > 0 && q.calling+len(m.GetData()) > maxCallBytes {
+			break
+		}
+		delete(q.waiting, q.keys[0])
+		q.keys = q.keys[1:]
+		q.calls, q.calling = q.calls+1, q.calling+len(m.GetData())
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+func (r *relays) keep(m *stewardpb.Relay) {
+	r.count, r.bytes = r.count+1, r.bytes+len(m.GetData())
+	r.user.add(len(m.GetData()))
+}
+
+func (r *relays) forget(m *stewardpb.Relay) {
+	r.count, r.bytes = r.count-1, r.bytes-len(m.GetData())
+	r.user.add(-len(m.GetData()))
+}
+
+// userRelays counts the bytes of the messages of all jobs of a user.
+type userRelays struct{ bytes atomic.Int64 }
+
+func (u *userRelays) add(bytes int) { u.bytes.Add(int64(bytes)) }
+
+// hasRoom reports whether another message may be kept. Jobs that ask at the same moment may exceed the
+// bound by a message each.
+func (u *userRelays) hasRoom(bytes int) bool { return u.bytes.Load()+int64(bytes) <= maxUserRelayBytes }
+
+// relaysOfUsers holds the counts of all users that have had jobs here: a number each.
+type relaysOfUsers struct {
+	mu    sync.Mutex
+	byUID map[uint32]*userRelays
+}
+
+func (r *relaysOfUsers) of(uid uint32) *userRelays {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.byUID == nil {
+		r.byUID = make(map[uint32]*userRelays)
+	}
+	if r.byUID[uid] == nil {
+		r.byUID[uid] = &userRelays{}
+	}
+	return r.byUID[uid]
 }

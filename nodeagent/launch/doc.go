@@ -15,9 +15,9 @@
 //	forker, err := launch.NewForker(reaper)
 //	...
 //	path, err := launch.Resolve("./a.out", "/home/ann", "/usr/bin:/bin", user)
-//	proc, err := forker.Start(&launch.Rank{ID: 0, Path: path, Argv: argv, Env: env,
+//	processes, err := forker.StartAll([]launch.Rank{{ID: 0, Path: path, Argv: argv, Env: env,
 //		Dir: "/home/ann", Stdin: in, Stdout: out, Stderr: out, User: user,
-//		CPUs: []int{2, 3}, CgroupFD: job.FD()})
+//		CPUs: []int{2, 3}, CgroupFD: job.FD()}})
 //	...
 //	exit, ended := reaper.Reap(pid) // when the pidfd is readable
 //

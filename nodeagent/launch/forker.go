@@ -108,22 +108,6 @@ func (f *Forker) Do(task func() error) error {
 	return <-result
 }
 
-// Start starts one rank.
-//
-// A limit that the child would have anyway costs nothing. Stack and core size are set on this
-// process, for good. For any other limit the child is stopped at its exec for a moment (ptrace) and
-// the limit is set from outside, since it must not apply to the launcher itself.
-func (f *Forker) Start(r *Rank) (*Process, error) {
-	var p *Process
-	err := f.Do(func() error {
-		return f.oom.asRanks(func() (err error) {
-			p, err = f.start(r, f.takeResident())
-			return err
-		})
-	})
-	return p, err
-}
-
 // takeResident returns ownResident for the ranks that are started next. Reading it takes a tenth of
 // a rank's start, so BeginJob has read it for the first ones of a job.
 func (f *Forker) takeResident() uint64 {
@@ -137,6 +121,10 @@ func (f *Forker) takeResident() uint64 {
 
 // StartAll starts ranks in their order, with one task for the thread. After the first failure it
 // returns the started ranks, which the caller must kill, with the error.
+//
+// A limit that the child would have anyway costs nothing. Stack and core size are set on this
+// process, for good. For any other limit the child is stopped at its exec for a moment (ptrace) and
+// the limit is set from outside, since it must not apply to the launcher itself.
 func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
 	started := make([]*Process, 0, len(ranks))
 	err := f.Do(func() error {

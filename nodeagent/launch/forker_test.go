@@ -72,7 +72,7 @@ func TestAffinityFollowsEachRank(t *testing.T) {
 	if got := b.status(t, nil)["Cpus_allowed_list"]; got != all {
 		t.Errorf("not pinned, a rank may run on %s, want %s", got, all)
 	}
-	_, err := b.Start(&Rank{ID: 3, Path: "/bin/true", Argv: []string{"true"}, CPUs: []int{MaxCPU}})
+	_, err := b.startOne(&Rank{ID: 3, Path: "/bin/true", Argv: []string{"true"}, CPUs: []int{MaxCPU}})
 	contains(t, err, "rank 3", "pinning to CPUs [1023]")
 }
 
@@ -93,7 +93,7 @@ func TestUser(t *testing.T) {
 		}
 	}
 	r := shell(t, 4, "true", nil)
-	if _, err := b.Start(r); !errors.Is(err, ErrUser) {
+	if _, err := b.startOne(r); !errors.Is(err, ErrUser) {
 		t.Errorf("root after a user: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestStartErrors(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := shell(t, 7, "true", nil)
 			c.set(r)
-			p, err := b.Start(r)
+			p, err := b.startOne(r)
 			if p != nil || !errors.Is(err, c.want) {
 				t.Fatalf("got %v, %v, want %v", p, err, c.want)
 			}
@@ -157,7 +157,7 @@ func TestStartOfABusyProgram(t *testing.T) {
 	busy := func(r *Rank) { r.Path = path }
 	r := shell(t, 0, "", nil)
 	busy(r)
-	if _, err := b.Start(r); !errors.Is(err, unix.ETXTBSY) || !errors.Is(err, ErrNotExecutable) {
+	if _, err := b.startOne(r); !errors.Is(err, unix.ETXTBSY) || !errors.Is(err, ErrNotExecutable) {
 		t.Fatalf("open for writing: %v", err)
 	}
 	time.AfterFunc(10*time.Millisecond, func() { f.Close() })
@@ -189,14 +189,14 @@ func TestStartAllStopsAtTheFirstFailure(t *testing.T) {
 
 func TestCloseEndsTheRanks(t *testing.T) {
 	b := newBench(t)
-	if _, err := b.Start(shell(t, 0, "exec sleep 1000", nil)); err != nil {
+	if _, err := b.startOne(shell(t, 0, "exec sleep 1000", nil)); err != nil {
 		t.Fatal(err)
 	}
 	b.Close()
 	if e := b.exit(t); e.Status.Signal != unix.SIGKILL {
 		t.Errorf("the rank %v", e.Status)
 	}
-	if _, err := b.Start(shell(t, 0, "true", nil)); !errors.Is(err, ErrClosed) {
+	if _, err := b.startOne(shell(t, 0, "true", nil)); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	b.Close() // a second time is harmless

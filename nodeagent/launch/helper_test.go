@@ -43,6 +43,14 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
+func (f *Forker) startOne(r *Rank) (*Process, error) {
+	started, err := f.StartAll([]Rank{*r})
+	if err != nil {
+		return nil, err
+	}
+	return started[0], nil
+}
+
 // watched is an epoll set of pidfds.
 type watched struct {
 	epoll, end int
@@ -139,7 +147,7 @@ func (b *bench) output(t testing.TB, line string, set func(*Rank)) string {
 	if set != nil {
 		set(rank)
 	}
-	_, err = b.Start(rank)
+	_, err = b.startOne(rank)
 	w.Close()
 	if err != nil {
 		t.Fatal(err)

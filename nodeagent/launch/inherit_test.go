@@ -58,7 +58,7 @@ func oddLauncher() int {
 	}
 	umask := uint32(0o27)
 	if err == nil {
-		_, err = f.Start(&Rank{
+		_, err = f.startOne(&Rank{
 			Path: "/bin/sh", Argv: []string{"sh", "-c", facts}, Env: []string{"A=b"}, Dir: "/", Stdout: 1, Stderr: 2,
 			User: nobody, Umask: &umask,
 		})
@@ -166,7 +166,7 @@ func TestBeginJobFails(t *testing.T) {
 	if err := b.Do(func() error { b.begun = failure; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Start(shell(t, 3, "exit 0", nil)); !errors.Is(err, failure) {
+	if _, err := b.startOne(shell(t, 3, "exit 0", nil)); !errors.Is(err, failure) {
 		t.Errorf("a rank was started: %v", err)
 	}
 	started, err := b.StartAll([]Rank{*shell(t, 3, "exit 0", nil)})
@@ -174,7 +174,7 @@ func TestBeginJobFails(t *testing.T) {
 		t.Errorf("%d ranks were started: %v", len(started), err)
 	}
 	b.BeginJob(nil)
-	if _, err := b.Start(shell(t, 3, "exit 0", nil)); err != nil {
+	if _, err := b.startOne(shell(t, 3, "exit 0", nil)); err != nil {
 		t.Fatal(err)
 	}
 	b.exit(t)

@@ -52,7 +52,7 @@ type Rank struct {
 	CgroupFD int
 	// Sharers is the number of ranks of the job that share each of CPUs, including this one.
 	Sharers int
-	// Limits are the rank's resource limits; see Forker.Start for their cost.
+	// Limits are the rank's resource limits; see Forker.StartAll for their cost.
 	Limits []Limit
 	// Umask is the file mode mask, or nil.
 	Umask *uint32

@@ -26,7 +26,7 @@ func TestExitStatus(t *testing.T) {
 	b := newBench(t)
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p, err := b.Start(shell(t, 5, c.line, nil))
+			p, err := b.startOne(shell(t, 5, c.line, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ func TestExitStatus(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	b := newBench(t)
-	if _, err := b.Start(shell(t, 0, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", nil)); err != nil {
+	if _, err := b.startOne(shell(t, 0, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", nil)); err != nil {
 		t.Fatal(err)
 	}
 	u := b.exit(t).Usage
@@ -83,7 +83,7 @@ func TestEveryRankIsReportedOnce(t *testing.T) {
 
 func TestSignal(t *testing.T) {
 	b := newBench(t)
-	p, err := b.Start(shell(t, 0, "exec sleep 1000", nil))
+	p, err := b.startOne(shell(t, 0, "exec sleep 1000", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestReaperCloseLeavesRanksAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := f.Start(shell(t, 0, "exec sleep 1000", nil))
+	p, err := f.startOne(shell(t, 0, "exec sleep 1000", nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func adoptingSteward() int {
 	for i := range n {
 		// The grandchild outlives its parent, so it becomes this process's.
 		line := fmt.Sprintf("(setsid sleep 0.02 &) ; exit %d", i)
-		if _, err := f.Start(&Rank{ID: i, Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Stdout: 1, Stderr: 2}); err != nil {
+		if _, err := f.startOne(&Rank{ID: i, Path: "/bin/sh", Argv: []string{"sh", "-c", line}, Stdout: 1, Stderr: 2}); err != nil {
 			fmt.Println(err)
 			return 1
 		}

@@ -27,7 +27,7 @@ func TestMemoryOfTheLauncherIsNoRanks(t *testing.T) {
 	}
 	b := newBench(t)
 	b.BeginJob(nil)
-	if _, err := b.Start(shell(t, 0, "exit 0", nil)); err != nil {
+	if _, err := b.startOne(shell(t, 0, "exit 0", nil)); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.exit(t).Usage.MaxRSS; got != 0 {

@@ -232,7 +232,7 @@ func TestResolveAgreesWithTheKernel(t *testing.T) {
 		}
 		r := shell(t, 0, "", nil)
 		r.Path, r.Argv = filepath.Join(dir, e.Name()), []string{e.Name()}
-		_, started := b.Start(r)
+		_, started := b.startOne(r)
 		if started == nil {
 			b.exit(t)
 		}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"score/nodeagent/launch"
+	"score/nodeagent/privateshm"
 	"score/nodeagent/userfs"
 	"slices"
 	"strconv"
@@ -25,8 +26,6 @@ import (
 const Hardware = "score-hardware.xml"
 
 const (
-	// sharedPlace is the directory of POSIX shared memory on Linux, see shm_overview(7).
-	sharedPlace = "/dev/shm"
 	// sessionPlace is the place of files that need not outlive a boot.
 	sessionPlace = "/tmp"
 	// agentBytes is the number of bytes that identify an agent of the machine. It is small, since
@@ -57,7 +56,7 @@ func Name(prefix string, job uint64) string {
 func Valid(name string) bool { return form.MatchString(name) }
 
 // Shared returns the directory for shared memory.
-func Shared(name string) string { return filepath.Join(sharedPlace, name) }
+func Shared(name string) string { return filepath.Join(privateshm.Place, name) }
 
 // Session returns the directory for other files.
 func Session(name string) string { return filepath.Join(sessionPlace, name) }
@@ -113,7 +112,7 @@ func RemoveFound(ctx context.Context, paths []string) (removed int, err error) {
 
 // Find lists the paths of the directories with a prefix.
 func Find(prefix string) (paths []string) {
-	for _, place := range []string{sharedPlace, sessionPlace} {
+	for _, place := range []string{privateshm.Place, sessionPlace} {
 		paths = append(paths, findIn(place, prefix)...)
 	}
 	return paths

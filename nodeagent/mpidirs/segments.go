@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"score/nodeagent/launch"
+	"score/nodeagent/privateshm"
 	"strconv"
 	"syscall"
 
@@ -25,7 +26,7 @@ const (
 )
 
 // errNames means that the rest of /dev/shm was not read.
-var errNames = fmt.Errorf("more than %d files are in %s; remove those that nobody needs", maxNames, sharedPlace)
+var errNames = fmt.Errorf("more than %d files are in %s; remove those that nobody needs", maxNames, privateshm.Place)
 
 // segment matches the names of shared memory that MPI libraries make in /dev/shm itself: MPICH,
 // Open MPI's one-sided and vader components, and UCX. The maker of such a file has it open and then
@@ -48,7 +49,7 @@ func RemoveSegments(user *launch.User) error {
 	return errors.Join(incomplete, launch.AsUser(user, func() error {
 		var failed []error
 		for name := range left {
-			if err := os.Remove(filepath.Join(sharedPlace, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(filepath.Join(privateshm.Place, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				failed = append(failed, fmt.Errorf("removing shared memory that a job has left: %w", err))
 			}
 		}
@@ -59,7 +60,7 @@ func RemoveSegments(user *launch.User) error {
 // segmentsOf returns the names of a user's segments among the first maxNames. The error is errNames
 // if there are more names.
 func segmentsOf(uid uint32) (map[string]bool, error) {
-	dir, err := os.Open(sharedPlace)
+	dir, err := os.Open(privateshm.Place)
 	if err != nil {
 		return nil, nil // the host has no such place
 	}

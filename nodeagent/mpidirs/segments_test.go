@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"score/nodeagent/launch"
+	"score/nodeagent/privateshm"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,7 +57,7 @@ func TestRemoveSegments(t *testing.T) {
 	}
 	mark := fmt.Sprintf("%06d", os.Getpid()%1_000_000)
 	segmentFile := func(name string, owner int) string {
-		path := filepath.Join(sharedPlace, name)
+		path := filepath.Join(privateshm.Place, name)
 		if err := os.WriteFile(path, []byte("data"), 0o600); err != nil {
 			t.Skip(err)
 		}
@@ -79,7 +80,7 @@ func TestRemoveSegments(t *testing.T) {
 	if os.Geteuid() == 0 {
 		kept = append(kept, segmentFile("ucx_shm_posix_0"+mark, segmentUser+1))
 	}
-	link := filepath.Join(sharedPlace, "ucx_shm_posix_1"+mark)
+	link := filepath.Join(privateshm.Place, "ucx_shm_posix_1"+mark)
 	if err := os.Symlink(kept[0], link); err != nil {
 		t.Fatal(err)
 	}
@@ -151,13 +152,13 @@ func TestRemoveSegmentsAmongMany(t *testing.T) {
 	mark := fmt.Sprintf("mpich_shar_tmpm%d", os.Getpid()%10)
 	names := make([]string, maxNames)
 	for i := range names {
-		names[i] = filepath.Join(sharedPlace, fmt.Sprintf("%s%04x", mark, i))
+		names[i] = filepath.Join(privateshm.Place, fmt.Sprintf("%s%04x", mark, i))
 		t.Cleanup(func() { os.Remove(names[i]) })
 		if err := errors.Join(os.WriteFile(names[i], nil, 0o600), os.Chown(names[i], other, other)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	own := filepath.Join(sharedPlace, "ucx_shm_posix_"+strings.Repeat("0", 8))
+	own := filepath.Join(privateshm.Place, "ucx_shm_posix_"+strings.Repeat("0", 8))
 	t.Cleanup(func() { os.Remove(own) })
 	if err := errors.Join(os.WriteFile(own, nil, 0o600), os.Chown(own, int(user.UID), int(user.GID))); err != nil {
 		t.Fatal(err)

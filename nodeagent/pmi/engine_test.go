@@ -234,10 +234,3 @@ func TestRingOfOne(t *testing.T) {
 		t.Errorf("got %+v", events)
 	}
 }
-
-func TestProcs(t *testing.T) {
-	r := SpawnRequest{Apps: []SpawnApp{{MaxProcs: 2}, {MaxProcs: 3}}}
-	if r.Procs() != 5 {
-		t.Errorf("got %d, want 5", r.Procs())
-	}
-}

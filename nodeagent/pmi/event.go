@@ -142,15 +142,6 @@ type SpawnRequest struct {
 	Preput map[string]string
 }
 
-// Procs returns the requested number of processes.
-func (r *SpawnRequest) Procs() int {
-	total := 0
-	for i := range r.Apps {
-		total += r.Apps[i].MaxProcs
-	}
-	return total
-}
-
 // SpawnResult answers a SpawnRequest.
 type SpawnResult struct {
 	// Failed is the reason why there is no new job, a sentence; empty on success.

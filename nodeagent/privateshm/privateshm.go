@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is the directory of POSIX shared memory on Linux, see shm_overview(7).
-const place = "/dev/shm"
+// Place is the directory of POSIX shared memory on Linux, see shm_overview(7).
+const Place = "/dev/shm"
 
 // CloneFlags are the flags of clone(2) for a process that calls Enter.
 const CloneFlags = unix.CLONE_NEWNS
@@ -99,8 +99,8 @@ func checkNamespace(own, host string) error {
 // the machine's memory.
 func likeHost() (*Memory, error) {
 	var host unix.Statfs_t
-	if err := unix.Statfs(place, &host); err != nil {
-		return nil, fmt.Errorf("looking at the host's %s: %w", place, err)
+	if err := unix.Statfs(Place, &host); err != nil {
+		return nil, fmt.Errorf("looking at the host's %s: %w", Place, err)
 	}
 	m := &Memory{flags: unix.MS_NOSUID | unix.MS_NODEV, options: "mode=1777"}
 	if host.Flags&unix.ST_NOEXEC != 0 {
@@ -119,30 +119,30 @@ func likeHost() (*Memory, error) {
 }
 
 func (m *Memory) mount() error {
-	if err := unix.Mount("tmpfs", place, "tmpfs", m.flags, m.options); err != nil {
-		return fmt.Errorf("mounting a %s for jobs: %w", place, err)
+	if err := unix.Mount("tmpfs", Place, "tmpfs", m.flags, m.options); err != nil {
+		return fmt.Errorf("mounting a %s for jobs: %w", Place, err)
 	}
-	return os.NewSyscallError("statfs", unix.Statfs(place, &m.empty))
+	return os.NewSyscallError("statfs", unix.Statfs(Place, &m.empty))
 }
 
 // Renew replaces the file system if anything is in it, which frees its memory. No process that uses it
 // may live. After an error it must not be used again.
 func (m *Memory) Renew() error {
 	var now unix.Statfs_t
-	if err := unix.Statfs(place, &now); err != nil {
-		return fmt.Errorf("looking at the %s of a job: %w", place, err)
+	if err := unix.Statfs(Place, &now); err != nil {
+		return fmt.Errorf("looking at the %s of a job: %w", Place, err)
 	}
 	if now == m.empty { // as after most jobs; to unmount a file system waits for all CPUs
 		return nil
 	}
 	// Detached, since somebody outside may look into it.
-	if err := unix.Unmount(place, unix.MNT_DETACH); err != nil {
-		return fmt.Errorf("unmounting the %s of a job: %w", place, err)
+	if err := unix.Unmount(Place, unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("unmounting the %s of a job: %w", Place, err)
 	}
 	return m.mount()
 }
 
 // Hides reports whether a path is in /dev/shm, where nothing of the host is visible to jobs.
 func Hides(path string) bool {
-	return strings.HasPrefix(filepath.Clean(path)+"/", place+"/")
+	return strings.HasPrefix(filepath.Clean(path)+"/", Place+"/")
 }

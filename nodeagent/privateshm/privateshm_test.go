@@ -40,7 +40,7 @@ func enterHere() (*Memory, error) { return enter("/proc/thread-self/ns/mnt", "/p
 
 func names(t *testing.T) []string {
 	t.Helper()
-	entries, err := os.ReadDir(place)
+	entries, err := os.ReadDir(Place)
 	if err != nil {
 		t.Error(err)
 	}
@@ -60,10 +60,10 @@ func TestRenew(t *testing.T) {
 		}
 		first := m.empty.Fsid
 		for name, leave := range map[string]func() error{
-			"a file":      func() error { return os.WriteFile(filepath.Join(place, "x"), []byte("text"), 0o600) },
-			"a directory": func() error { return os.Mkdir(filepath.Join(place, "x"), 0o700) },
+			"a file":      func() error { return os.WriteFile(filepath.Join(Place, "x"), []byte("text"), 0o600) },
+			"a directory": func() error { return os.Mkdir(filepath.Join(Place, "x"), 0o700) },
 			"an open file": func() error {
-				fd, err := unix.Open(filepath.Join(place, "x"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+				fd, err := unix.Open(filepath.Join(Place, "x"), unix.O_CREAT|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 				t.Cleanup(func() { unix.Close(fd) })
 				return err
 			},
@@ -86,7 +86,7 @@ func TestRenew(t *testing.T) {
 			return err
 		}
 		var now unix.Statfs_t
-		if err := unix.Statfs(place, &now); err != nil || now.Fsid != last {
+		if err := unix.Statfs(Place, &now); err != nil || now.Fsid != last {
 			t.Errorf("an unused file system was replaced: %v", err)
 		}
 		return nil
@@ -100,7 +100,7 @@ func TestLikeTheHost(t *testing.T) {
 		"size=0,nr_inodes=0":    {},
 	} {
 		apart(t, func() error {
-			if err := unix.Mount("none", place, "tmpfs", unix.MS_NOEXEC, options); err != nil {
+			if err := unix.Mount("none", Place, "tmpfs", unix.MS_NOEXEC, options); err != nil {
 				return err
 			}
 			m, err := enterHere()
@@ -118,7 +118,7 @@ func TestLikeTheHost(t *testing.T) {
 			if got.Flags&flags != flags {
 				t.Errorf("%s: flags %x", options, got.Flags)
 			}
-			info, err := os.Stat(place)
+			info, err := os.Stat(Place)
 			if err == nil && info.Mode() != os.ModeDir|os.ModeSticky|0o777 {
 				t.Errorf("%s: mode %v", options, info.Mode())
 			}
@@ -130,7 +130,7 @@ func TestLikeTheHost(t *testing.T) {
 // Nothing is mounted in the namespace of the host.
 func TestEnterProtectsTheHost(t *testing.T) {
 	var before unix.Statfs_t
-	if err := unix.Statfs(place, &before); err != nil {
+	if err := unix.Statfs(Place, &before); err != nil {
 		t.Skip("no /dev/shm here: ", err)
 	}
 	if _, err := Enter(); !errors.Is(err, errNamespace) {
@@ -140,7 +140,7 @@ func TestEnterProtectsTheHost(t *testing.T) {
 		t.Errorf("Check: %v", err)
 	}
 	var after unix.Statfs_t
-	if err := unix.Statfs(place, &after); err != nil || after.Fsid != before.Fsid {
+	if err := unix.Statfs(Place, &after); err != nil || after.Fsid != before.Fsid {
 		t.Errorf("the host has another /dev/shm: %v", err)
 	}
 }
@@ -185,8 +185,8 @@ func TestMountsNoticesChanges(t *testing.T) {
 			t.Error("a change before any mount")
 		}
 		for _, change := range []func() error{
-			func() error { return unix.Mount("none", place, "tmpfs", 0, "") },
-			func() error { return unix.Unmount(place, 0) },
+			func() error { return unix.Mount("none", Place, "tmpfs", 0, "") },
+			func() error { return unix.Unmount(Place, 0) },
 		} {
 			if err := change(); err != nil {
 				return err

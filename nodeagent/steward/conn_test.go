@@ -24,6 +24,28 @@ func clientOf(t *testing.T, l *loop) (*conn, int) {
 	return c, fds[1]
 }
 
+// askingClient returns a client whose request waits to be read, how the loop watches it, and a function
+// that reports whether the loop reports it.
+func askingClient(t *testing.T, l *loop) (c *conn, at tag, reported func() bool) {
+	t.Helper()
+	c, peer := clientOf(t, l)
+	at = tag{kind: kindPMI, index: 7}
+	if err := l.changeWatch(c.fd, unix.EPOLLIN, at); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
+		t.Fatal(err)
+	}
+	return c, at, func() bool {
+		t.Helper()
+		events, err := l.wait(time.Now().Add(50 * time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(events) > 0
+	}
+}
+
 // TestSendToSlowClient sends more than a socket holds: all of it comes, in order, as the client
 // reads.
 func TestSendToSlowClient(t *testing.T) {
@@ -97,22 +119,7 @@ func TestSendToDeafClient(t *testing.T) {
 // next client is hung up on.
 func TestDeafClientsTogether(t *testing.T) {
 	l := testLoop(t)
-	asking, peer := clientOf(t, l)
-	at := tag{kind: kindPMI, index: 7}
-	if err := l.changeWatch(asking.fd, unix.EPOLLIN, at); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
-		t.Fatal(err)
-	}
-	asks := func() bool {
-		t.Helper()
-		events, err := l.wait(time.Now().Add(50 * time.Millisecond))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(events) > 0
-	}
+	asking, at, asks := askingClient(t, l)
 	var deaf []*conn
 	fill := func(most int) (err error) {
 		for err == nil && l.clients.unsent <= most {

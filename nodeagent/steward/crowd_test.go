@@ -3,7 +3,6 @@ package steward
 import (
 	"score/nodeagent/steward/reliable"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,22 +30,8 @@ func TestRequestsWaitForOtherNodes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := testLoop(t)
 			s := &steward{loop: l, job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}
-			asking, peer := clientOf(t, l)
-			at := tag{kind: kindPMI, index: 7}
-			if err := l.changeWatch(asking.fd, unix.EPOLLIN, at); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
-				t.Fatal(err)
-			}
-			asks := func() bool {
-				t.Helper()
-				events, err := l.wait(time.Now().Add(50 * time.Millisecond))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return len(events) > 0 && l.mayRead(asking, at, events[0].Events)
-			}
+			asking, at, reported := askingClient(t, l)
+			asks := func() bool { return reported() && l.mayRead(asking, at, unix.EPOLLIN) }
 			for range tt.fitting {
 				s.write(other, make([]byte, tt.bytes), reliable.SendOptions{Kind: messageEngine})
 			}

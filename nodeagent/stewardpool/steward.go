@@ -268,14 +268,19 @@ func (s *Steward) Leave() {
 	}
 }
 
-// destroy kills and removes everything of a steward. The error names the remains.
-func (s *Steward) destroy(deadline time.Time) error {
+// end kills a steward and disconnects from it.
+func (s *Steward) end() {
 	if s.process != nil {
 		s.process.Kill()
 	}
 	if s.Conn != nil {
 		s.Close()
 	}
+}
+
+// destroy kills and removes everything of a steward. The error names the remains.
+func (s *Steward) destroy(deadline time.Time) error {
+	s.end()
 	if s.Container == nil {
 		return nil
 	}

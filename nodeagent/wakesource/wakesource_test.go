@@ -170,7 +170,7 @@ func TestRank(t *testing.T) {
 				return
 			}
 			served.Go(func() {
-				handover.Serve(conn, func(handover.Request) (*os.File, handover.Status) { return nil, handover.StatusRank })
+				handover.Server{Image: func(handover.Request) (*os.File, handover.Status) { return nil, handover.StatusRank }}.Serve(conn)
 			})
 		}
 	})

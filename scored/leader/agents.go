@@ -3,7 +3,6 @@ package leader
 import (
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
-	"score/scored/api/texts"
 	"strings"
 )
 
@@ -126,7 +125,7 @@ func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
 	}
 	c.onStartReport(j, p, m.GetStart())
 	if m.GetWarning() != "" {
-		c.warn(j, texts.UTF8(m.GetWarning()))
+		c.warn(j, oneSentence(m.GetWarning()))
 	}
 	if m.GetExitCode() == 0 && m.GetError() == "" {
 		c.step(j, evPrepared{p})

@@ -137,10 +137,10 @@ func checkUser(a *account, limits *scorev1.UserLimits) error {
 		return fmt.Errorf("%w: a share of %d is not between 1 and %d", ErrInvalid, a.share, state.MaxShare)
 	case limits.GetMemoryPerNodeBytes() > gang.MaxMemory:
 		return fmt.Errorf(
-			"%w: a limit of %d bytes is more than the most memory there can be, %d",
+			"%w: a limit of %s is more than the most memory there can be, %s",
 			ErrInvalid,
-			limits.GetMemoryPerNodeBytes(),
-			int64(gang.MaxMemory),
+			gang.FormatMemoryAsked(asInt(limits.GetMemoryPerNodeBytes())),
+			gang.FormatMemory(gang.MaxMemory),
 		)
 	case limits.GetTimeNanos() < 0 || limits.GetTimeNanos() > int64(gang.MaxTimeLimit):
 		return fmt.Errorf("%w: a limit of %v is not between 0 and %v", ErrInvalid, time.Duration(limits.GetTimeNanos()), gang.MaxTimeLimit)

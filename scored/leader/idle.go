@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"score/gang"
+	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"score/scored/idle"
 	"slices"
@@ -175,7 +176,7 @@ func (c *controller) sleepLines(j *job) string {
 			break
 		}
 		fmt.Fprintf(&lines, "\n  rank %d on %s waits for %s on channel %d for %v: %d sent, %d received", w.GetRank(), w.GetNode(),
-			w.GetWait(), w.GetChannel(), time.Duration(c.now-w.GetSinceNanos()).Round(time.Second/10), w.GetSent(), w.GetReceived())
+			quote.Text(w.GetWait()), w.GetChannel(), time.Duration(c.now-w.GetSinceNanos()).Round(time.Second/10), w.GetSent(), w.GetReceived())
 	}
 	return lines.String()
 }

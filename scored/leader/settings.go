@@ -37,10 +37,10 @@ func CheckSettings(s *scorev1.Settings) error {
 		return fmt.Errorf("%w: %d rows are not between 1 and %d", ErrInvalid, s.GetMaxRows(), gang.MaxRowsLimit)
 	case s.GetDefaultMemoryPerCpuBytes() > gang.MaxMemory:
 		return fmt.Errorf(
-			"%w: a default of %d bytes of memory per CPU is more than the most there can be, %d",
+			"%w: a default of %s of memory per CPU is more than the most there can be, %s",
 			ErrInvalid,
-			s.GetDefaultMemoryPerCpuBytes(),
-			int64(gang.MaxMemory),
+			gang.FormatMemoryAsked(asInt(s.GetDefaultMemoryPerCpuBytes())),
+			gang.FormatMemory(gang.MaxMemory),
 		)
 	}
 	if half := time.Duration(s.GetUsageHalfLifeNanos()); half != 0 && (half < MinHalfLife || half > MaxHalfLife) {

@@ -119,3 +119,21 @@ func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A line end in a node's sentence, which may be a program's (PMIx_Log), would begin a line that looks
+// like another sentence on the user's terminal.
+func TestSentencesOfAgentsAreOneLine(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	id, err := w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const hostile = "rank 0: x\nscrun: job 1 ended\r\x1b[2J\u2028\n"
+	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id, Warning: hostile}}})
+	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id, Text: hostile}}})
+	want := []string{`rank 0: x; scrun: job 1 ended\r\x1b[2J\u2028`, `rank 0: x; scrun: job 1 ended\r\x1b[2J\u2028`}
+	if got := w.b.jobs[id].notes; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}

@@ -65,7 +65,7 @@ func (c *controller) countJob(j *job, change int) {
 	}
 }
 
-// withinLimits refuses a job that exceeds its user's limits, and says by how much. A job without a
+// withinLimits refuses a job that exceeds its user's limits, which the sentence names. A job without a
 // limit of its own gets its user's.
 func (c *controller) withinLimits(j *job, caller Caller) error {
 	a := c.account(j.user.GetUid(), j.user.GetUser())
@@ -86,8 +86,8 @@ func (c *controller) withinLimits(j *job, caller Caller) error {
 	case limits.GetCpus() > 0 && cpus > uint64(limits.GetCpus()) && !spec.GetOversubscribe():
 		return limitError("the job asks for %d CPUs, %d more than your limit of %d", cpus, cpus-uint64(limits.GetCpus()), limits.GetCpus())
 	case limits.GetMemoryPerNodeBytes() > 0 && spec.GetMemoryPerNodeBytes() > limits.GetMemoryPerNodeBytes():
-		return limitError("the job asks for %s on each node, %s more than your limit of %s", gang.FormatMemory(asInt(spec.GetMemoryPerNodeBytes())),
-			gang.FormatMemory(asInt(spec.GetMemoryPerNodeBytes()-limits.GetMemoryPerNodeBytes())), gang.FormatMemory(asInt(limits.GetMemoryPerNodeBytes())))
+		return limitError("the job asks for %s on each node, more than your limit of %s; ask for less with --mem",
+			gang.FormatMemoryAsked(asInt(spec.GetMemoryPerNodeBytes())), gang.FormatMemory(asInt(limits.GetMemoryPerNodeBytes())))
 	case limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() > limits.GetTimeNanos():
 		return limitError("the job asks for a run time of %v, %v more than your limit of %v", time.Duration(spec.GetTimeLimitNanos()),
 			time.Duration(spec.GetTimeLimitNanos()-limits.GetTimeNanos()), time.Duration(limits.GetTimeNanos()))

@@ -144,7 +144,7 @@ func TestLimitsAtSubmission(t *testing.T) {
 	}{
 		{"jobs", &scorev1.UserLimits{Jobs: 1}, func(*scorev1.JobSpec) {}, "1 of your jobs wait or run already, and you may have 1"},
 		{"cpus", &scorev1.UserLimits{Cpus: 3}, func(s *scorev1.JobSpec) { s.CpusPerTask = 2 }, "asks for 4 CPUs, 1 more than your limit of 3"},
-		{"memory", &scorev1.UserLimits{MemoryPerNodeBytes: 1 << 20}, func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 3 << 20 }, "asks for 3M on each node, 2M more than your limit of 1M"},
+		{"memory", &scorev1.UserLimits{MemoryPerNodeBytes: 1 << 20}, func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 3 << 20 }, "asks for 3M on each node, more than your limit of 1M; ask for less with --mem"},
 		{"time", &scorev1.UserLimits{TimeNanos: 60e9}, func(s *scorev1.JobSpec) { s.TimeLimitNanos = 90e9 }, "run time of 1m30s, 30s more than your limit of 1m0s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -292,3 +292,15 @@ func (c *cluster) submit(spec *scorev1.JobSpec) uint64 {
 	}
 	return r.Msg.GetJobId()
 }
+
+// clusterWithJob returns a cluster in which a detached job was launched on a node that prints lines.
+func clusterWithJob(t *testing.T, lines ...string) (c *cluster, a *fakeAgent, id uint64) {
+	t.Helper()
+	c = newCluster(t)
+	a = c.join("n1", printing(lines...))
+	spec := goodSpec()
+	spec.Tasks, spec.Detached = 1, true
+	id = c.submit(spec)
+	a.launch()
+	return c, a, id
+}

@@ -48,12 +48,7 @@ func (c *cluster) asNobody(t *testing.T, name string) {
 }
 
 func TestOthersMayLookButNotTouch(t *testing.T) {
-	c := newCluster(t)
-	a := c.join("n1", printing())
-	spec := goodSpec()
-	spec.Tasks, spec.Detached = 1, true
-	c.submit(spec)
-	a.launch()
+	c, _, _ := clusterWithJob(t)
 	c.asNobody(t, "TestAsNobody")
 	list, err := c.leader.Jobs(t.Context(), &scorev1.ListJobsRequest{}, leader.Caller{Role: scorev1.Role_ROLE_ADMIN})
 	if err != nil || len(list.GetJobs()) != 2 {
@@ -141,12 +136,7 @@ func TestAsNobody(t *testing.T) {
 // An operator may do to others' jobs what their owners may, and no more. The role is checked again
 // with every call.
 func TestOperators(t *testing.T) {
-	c := newCluster(t)
-	a := c.join("n1", printing())
-	spec := goodSpec()
-	spec.Tasks, spec.Detached = 1, true
-	c.submit(spec)
-	a.launch()
+	c, _, _ := clusterWithJob(t)
 	set := func(values *scorev1.User, fields ...string) (*scorev1.User, error) {
 		r, err := c.service.SetUser(t.Context(), connect.NewRequest(&scorev1.SetUserRequest{User: "65534", Values: values, Fields: fields}))
 		if err != nil {

@@ -20,12 +20,7 @@ import (
 )
 
 func TestUsersRequests(t *testing.T) {
-	c := newCluster(t)
-	a := c.join("n1", printing("hello\n"))
-	spec := goodSpec()
-	spec.Tasks, spec.Detached = 1, true
-	id := c.submit(spec)
-	a.launch()
+	c, a, id := clusterWithJob(t, "hello\n")
 	ctx := t.Context()
 
 	list, err := c.jobs.ListJobs(ctx, connect.NewRequest(&scorev1.ListJobsRequest{}))

@@ -49,7 +49,7 @@ func TestBadSpecs(t *testing.T) {
 		{"too many tasks", func(s *scorev1.JobSpec) { s.Tasks = gang.MaxTasks + 1 }, "4194305 tasks are more than the most there can be, 4194304"},
 		{"more nodes than tasks", func(s *scorev1.JobSpec) { s.Nodes = 5 }, "4 tasks cannot be spread over 5 nodes; ask for fewer nodes or more tasks"},
 		{"CPUs per task", func(s *scorev1.JobSpec) { s.CpusPerTask = 1 << 20 }, "1048576 CPUs per task are more than any node has"},
-		{"memory", func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 1 << 63 }, "9223372036854775808 bytes of memory per node are more than any node has"},
+		{"memory", func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 1 << 63 }, "8388608T of memory per node are more than the most there can be, 1048576T"},
 		{"channels", func(s *scorev1.JobSpec) { s.ChannelsPerTask = 16 }, "16 channels per task are more than a rank can open, 15"},
 		{"priority", func(s *scorev1.JobSpec) { s.Priority = -2_000_000 }, "the priority -2000000 is not between -1000000 and 1000000"},
 		{"negative time", func(s *scorev1.JobSpec) { s.TimeLimitNanos = -1 }, "the time limit -1ns is negative"},

@@ -62,7 +62,7 @@ func printCertificates(out io.Writer, certificates []*scorev1.DaemonCertificate,
 		if c.GetRevoked() {
 			state = "revoked"
 		}
-		t.row(c.GetRole(), printable(c.GetName()), instant(c.GetExpiresNanos()), state, hex.EncodeToString(c.GetSerial()))
+		t.row(c.GetRole(), c.GetName(), instant(c.GetExpiresNanos()), state, hex.EncodeToString(c.GetSerial()))
 	}
 	return t.flush()
 }

@@ -76,7 +76,7 @@ func readDump(path string) (report *dump.Report, err error) {
 func printReport(out io.Writer, r *dump.Report, all bool) error {
 	t := newTable(out)
 	t.row("channel", fmt.Sprintf("%d of rank %d, job %d", r.Head.Channel, r.Head.Rank, r.Head.Job))
-	t.row("taken", instant(r.Head.TakenNanos)+" on node "+orDash(printable(r.Head.Node))+", "+takenWords(r.Head.GangOn, r.Head.Moving))
+	t.row("taken", instant(r.Head.TakenNanos)+" on node "+orDash(r.Head.Node)+", "+takenWords(r.Head.GangOn, r.Head.Moving))
 	t.row("state", reportState(r))
 	t.row("ranks", fmt.Sprintf("%d, on this node %s", r.Ranks, numbers(r.Local)))
 	if r.PID != 0 {
@@ -204,7 +204,7 @@ func printKept(out io.Writer, r *dump.Report) error {
 		}
 		if p.Kept.Trouble != "" {
 			some = true
-			t.row(word32(p.Rank), "-", "-", "damaged: "+printable(p.Kept.Trouble))
+			t.row(word32(p.Rank), "-", "-", "damaged: "+p.Kept.Trouble)
 		}
 	}
 	if !some {

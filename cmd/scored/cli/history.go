@@ -52,7 +52,7 @@ func printHistory(out io.Writer, jobs iter.Seq2[*scorev1.Job, error]) error {
 		if job.GetStartedNanos() != 0 {
 			elapsed = shortTime(time.Duration(job.GetEndedNanos() - job.GetStartedNanos()))
 		}
-		t.row(strconv.FormatUint(job.GetId(), 10), printable(job.GetSpec().GetName()), userName(job),
+		t.row(strconv.FormatUint(job.GetId(), 10), job.GetSpec().GetName(), userName(job),
 			strconv.Itoa(int(job.GetSpec().GetTasks())), instant(job.GetEndedNanos()), elapsed,
 			shortTime(time.Duration(usage.GetRunNanos())), shortTime(time.Duration(usage.GetCpuNanos())),
 			residentWords(usage), endWords(job.GetVerdict()))

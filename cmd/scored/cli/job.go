@@ -118,7 +118,7 @@ func printJobs(out io.Writer, jobs iter.Seq2[*scorev1.Job, error]) error {
 			return err
 		}
 		usage := job.GetUsage()
-		t.row(strconv.FormatUint(job.GetId(), 10), printable(job.GetSpec().GetName()), userName(job),
+		t.row(strconv.FormatUint(job.GetId(), 10), job.GetSpec().GetName(), userName(job),
 			jobStateWord(job), strconv.FormatUint(uint64(job.GetSpec().GetTasks()), 10), rowWord(job),
 			shortTime(time.Duration(usage.GetRunNanos())), strconv.FormatUint(usage.GetSlices(), 10), whereWords(job))
 	}
@@ -136,7 +136,7 @@ func rowWord(job *scorev1.Job) string {
 func whereWords(job *scorev1.Job) string {
 	switch job.GetState() {
 	case scorev1.JobState_JOB_STATE_QUEUED:
-		return "waits for " + orDash(printable(job.GetWaitingFor()))
+		return "waits for " + orDash(job.GetWaitingFor())
 	case scorev1.JobState_JOB_STATE_DONE:
 		return endWords(job.GetVerdict())
 	default:

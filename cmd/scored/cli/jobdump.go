@@ -64,7 +64,10 @@ func dumpJob(command *cobra.Command, daemon *client.Client, request *scorev1.Dum
 	if err == nil {
 		err = stream.Err()
 	}
-	err = errors.Join(err, d.finish(err == nil))
+	if err == nil {
+		err = d.complete()
+	}
+	d.abandon()
 	switch {
 	case err != nil:
 		return err
@@ -91,7 +94,7 @@ type dumpFiles struct {
 func (d *dumpFiles) take(part *scorev1.DumpPart) error {
 	switch p := part.GetPart().(type) {
 	case *scorev1.DumpPart_Head:
-		if err := d.finish(true); err != nil {
+		if err := d.complete(); err != nil {
 			return err
 		}
 		return d.begin(p.Head)
@@ -104,9 +107,7 @@ func (d *dumpFiles) take(part *scorev1.DumpPart) error {
 		return err
 	case *scorev1.DumpPart_Trouble:
 		d.trouble = true
-		if err := d.finish(false); err != nil { // the node broke off in the middle
-			return err
-		}
+		d.abandon() // the node broke off in the middle
 		fmt.Fprintln(d.command.ErrOrStderr(), "scored: "+printable(p.Trouble))
 	}
 	return nil
@@ -129,24 +130,31 @@ func (d *dumpFiles) begin(head *scorev1.DumpHead) error {
 	return file.Chmod(dumpFileMode)
 }
 
-// finish renames the file to its final name if it is complete, or removes it.
-func (d *dumpFiles) finish(complete bool) error {
+// complete gives the file its final name, if there is one.
+func (d *dumpFiles) complete() error {
 	if d.file == nil {
 		return nil
 	}
-	temporary := d.file.Name()
-	err := d.file.Close()
-	d.file = nil
 	path := filepath.Join(d.dir, "rank"+strconv.Itoa(int(d.head.GetRank()))+".channel"+strconv.Itoa(int(d.head.GetChannel()))+".image")
-	if complete && err == nil {
-		err = os.Rename(temporary, path)
+	if err := d.file.Close(); err != nil {
+		return err
 	}
-	if !complete || err != nil {
-		return errors.Join(err, os.Remove(temporary))
+	if err := os.Rename(d.file.Name(), path); err != nil {
+		return err
 	}
+	d.file = nil
 	d.files++
-	_, err = fmt.Fprintf(d.command.OutOrStdout(), "%s  %s  %s\n", printable(path), shortBytes(d.bytes), takenWords(d.head.GetGangOn(), d.head.GetMoving()))
+	_, err := fmt.Fprintf(d.command.OutOrStdout(), "%s  %s  %s\n", printable(path), shortBytes(d.bytes), takenWords(d.head.GetGangOn(), d.head.GetMoving()))
 	return err
+}
+
+// abandon removes the file, if there is one that is not complete.
+func (d *dumpFiles) abandon() {
+	if d.file == nil {
+		return
+	}
+	_, _ = d.file.Close(), os.Remove(d.file.Name()) // what is left of it is of no use
+	d.file = nil
 }
 
 // takenWords describes how far a dump shows a single instant.

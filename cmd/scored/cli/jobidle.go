@@ -72,7 +72,7 @@ func idleLines(idle *scorev1.Idleness) (lines [][2]string) {
 		lines = append(lines, [2]string{"deadlocked", "found " + instant(idle.GetDeadlockedNanos())})
 	}
 	if idle.GetWakeSource() != "" {
-		lines = append(lines, [2]string{"may be woken", printable(idle.GetWakeSource())})
+		lines = append(lines, [2]string{"may be woken", idle.GetWakeSource()})
 	}
 	return lines
 }
@@ -85,7 +85,7 @@ func printWaits(out io.Writer, waits []*scorev1.RankWait) error {
 	fmt.Fprintln(out)
 	t := newTable(out, "RANK", "NODE", "CHANNEL", "WAITS FOR", "SINCE", "SENT", "RECEIVED")
 	for _, w := range waits {
-		t.row(strconv.Itoa(int(w.GetRank())), w.GetNode(), strconv.Itoa(int(w.GetChannel())), printable(w.GetWait()),
+		t.row(strconv.Itoa(int(w.GetRank())), w.GetNode(), strconv.Itoa(int(w.GetChannel())), w.GetWait(),
 			instant(w.GetSinceNanos()), strconv.FormatUint(w.GetSent(), 10), strconv.FormatUint(w.GetReceived(), 10))
 	}
 	return t.flush()

@@ -100,11 +100,11 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 	spec, usage := job.GetSpec(), job.GetUsage()
 	lines := [][2]string{
 		{"job", strconv.FormatUint(job.GetId(), 10)},
-		{"name", printable(spec.GetName())},
+		{"name", spec.GetName()},
 		{"user", userName(job)},
 		{"state", jobStateWord(job)},
-		{"command", orDash(printable(strings.Join(spec.GetArgv(), " ")))},
-		{"directory", orDash(printable(spec.GetWorkDir()))},
+		{"command", orDash(strings.Join(spec.GetArgv(), " "))},
+		{"directory", orDash(spec.GetWorkDir())},
 		{"asked for", askedWords(spec)},
 		{"submitted", instant(job.GetSubmittedNanos())},
 		{"started", instant(job.GetStartedNanos())},
@@ -113,11 +113,11 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 		lines = append(lines, [2]string{"restarts", fmt.Sprintf("%d", job.GetRestarts())})
 	}
 	if job.GetBecause() != "" {
-		lines = append(lines, [2]string{"requeued", printable(job.GetBecause())})
+		lines = append(lines, [2]string{"requeued", job.GetBecause()})
 	}
 	lines = append(lines, idleLines(job.GetIdle())...)
 	if job.GetState() == scorev1.JobState_JOB_STATE_QUEUED {
-		lines = append(lines, [2]string{"waits for", orDash(printable(job.GetWaitingFor()))})
+		lines = append(lines, [2]string{"waits for", orDash(job.GetWaitingFor())})
 	}
 	for _, place := range job.GetPlaces() {
 		lines = append(lines, [2]string{"on " + place.GetNode(), fmt.Sprintf("ranks %s, CPUs %s", numbers(place.GetRanks()), numbers(place.GetCpus()))})
@@ -134,7 +134,7 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 	if verdict := job.GetVerdict(); verdict != nil {
 		lines = append(lines, [2]string{"ended", instant(job.GetEndedNanos())}, [2]string{"end", endWords(verdict)})
 		if verdict.GetMessage() != "" {
-			lines = append(lines, [2]string{"because", printable(verdict.GetMessage())})
+			lines = append(lines, [2]string{"because", verdict.GetMessage()})
 		}
 	}
 	return lines

@@ -87,7 +87,7 @@ func printNodes(out io.Writer, nodes []*scorev1.Node) error {
 	for _, node := range nodes {
 		t.row(node.GetName(), nodeWord(node), cpuWord(node), shortBytes(node.GetMemoryBytes()),
 			gang.FormatMemory(int64(node.GetMemoryUsedBytes())), fmt.Sprintf("%d/%d", node.GetChannelsUsed(), node.GetChannels()),
-			strconv.Itoa(int(node.GetJobs())), node.GetAddress(), orDash(printable(node.GetVersion())), orDash(printable(node.GetDrainReason())))
+			strconv.Itoa(int(node.GetJobs())), node.GetAddress(), orDash(node.GetVersion()), orDash(node.GetDrainReason()))
 	}
 	return t.flush()
 }
@@ -109,14 +109,14 @@ func channelsUsed(node *scorev1.Node) string {
 
 // linkWord describes what carries channels to other nodes.
 func linkWord(node *scorev1.Node) string {
-	link := orDash(printable(node.GetLink()))
+	link := orDash(node.GetLink())
 	switch {
 	case !strings.HasPrefix(link, "tipc"):
 		return link
 	case len(node.GetBearers()) == 0:
 		return link + ", by no bearer"
 	}
-	return link + " by " + printable(strings.Join(node.GetBearers(), ", "))
+	return link + " by " + strings.Join(node.GetBearers(), ", ")
 }
 
 func printNodeJSON(out io.Writer, node *scorev1.Node) error {
@@ -146,7 +146,7 @@ func printNode(out io.Writer, node *scorev1.Node, now int64) error {
 	t.row("clock", fmt.Sprintf("%s, known to %s, round trip %s", offsetWord(time.Duration(node.GetWallOffsetNanos())),
 		shortTime(time.Duration(node.GetClockErrorNanos())), shortTime(time.Duration(node.GetRoundTripNanos()))))
 	for _, note := range node.GetNotes() {
-		t.row("note", printable(note))
+		t.row("note", note)
 	}
 	return t.flush()
 }
@@ -160,12 +160,12 @@ func offsetWord(d time.Duration) string {
 }
 
 func drainWord(node *scorev1.Node) string {
-	text := fmt.Sprintf("by %s at %s", printable(node.GetDrainedBy()), instant(node.GetDrainedNanos()))
+	text := fmt.Sprintf("by %s at %s", node.GetDrainedBy(), instant(node.GetDrainedNanos()))
 	if node.GetDrainRequeue() {
 		text += ", with its jobs put back into the queue"
 	}
 	if node.GetDrainReason() != "" {
-		text += ": " + printable(node.GetDrainReason())
+		text += ": " + node.GetDrainReason()
 	}
 	return text
 }

@@ -53,7 +53,7 @@ func serverListCommand(c *caller) *cobra.Command {
 			}
 			t := newTable(command.OutOrStdout(), "SERVER", "ADDRESS", "ROLE", "HEALTH", "VERSION", "PROTOCOLS")
 			for _, s := range reply.Msg.GetServers() {
-				t.row(s.GetName(), s.GetAddress(), serverRole(s), serverHealth(s), orDash(printable(s.GetProgram().GetBuild())), protocolWord(s.GetProgram()))
+				t.row(s.GetName(), s.GetAddress(), serverRole(s), serverHealth(s), orDash(s.GetProgram().GetBuild()), protocolWord(s.GetProgram()))
 			}
 			return t.flush()
 		}),

@@ -92,7 +92,7 @@ func stageClearCommand(c *caller) *cobra.Command {
 func printStaged(out io.Writer, reply *scorev1.ListStagedResponse) error {
 	t := newTable(out, "NODE", "USER", "FILES", "SIZE", "HELD")
 	for _, s := range reply.GetStaged() {
-		t.row(s.GetNode(), orDash(printable(s.GetUser())), strconv.Itoa(int(s.GetFiles())), shortBytes(s.GetBytes()), strconv.Itoa(int(s.GetHeld())))
+		t.row(s.GetNode(), orDash(s.GetUser()), strconv.Itoa(int(s.GetFiles())), shortBytes(s.GetBytes()), strconv.Itoa(int(s.GetHeld())))
 	}
 	return t.flush()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"score/scored/api/quote"
 	"strings"
 	"text/tabwriter"
 )
@@ -26,9 +27,14 @@ func newTable(out io.Writer, headings ...string) *table {
 	return t
 }
 
-// row adds a line. Cells must not contain tabs or line ends.
+// row adds a line. It escapes what is not printable: many texts are those of users, programs and
+// nodes, and a line end or an escape sequence in one would look like a line of another.
 func (t *table) row(cells ...string) {
-	fmt.Fprintln(t.writer, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	shown := make([]string, len(cells))
+	for i, cell := range cells {
+		shown[i] = printable(cell)
+	}
+	fmt.Fprintln(t.writer, strings.TrimRight(strings.Join(shown, "\t"), "\t"))
 }
 
 // flush prints the table.
@@ -36,10 +42,32 @@ func (t *table) flush() error { return t.writer.Flush() }
 
 // printJSON prints one object for programs. The object's first member is the schema.
 func printJSON(out io.Writer, value any) error {
-	encoder := json.NewEncoder(out)
+	text, err := encodeJSON(value, "")
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// printJSONLine prints one object on a line of its own.
+func printJSONLine(out io.Writer, value any) error {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(append(quote.JSON(text), '\n'))
+	return err
+}
+
+// encodeJSON returns a value as lines that begin with prefix, but for the first.
+func encodeJSON(value any, prefix string) ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(value)
+	encoder.SetIndent(prefix, "  ")
+	err := encoder.Encode(value)
+	return quote.JSON(text.Bytes()), err
 }
 
 // jsonList prints an object with one list, like printJSON, but element by element, so that the
@@ -55,11 +83,8 @@ func newJSONList(out io.Writer, name string) *jsonList { return &jsonList{out: o
 // add prints one element. Nothing is printed before the first element, so that an earlier failure
 // leaves no incomplete object.
 func (l *jsonList) add(element any) error {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("    ", "  ")
-	if err := encoder.Encode(element); err != nil {
+	text, err := encodeJSON(element, "    ")
+	if err != nil {
 		return err
 	}
 	head := ","
@@ -67,7 +92,7 @@ func (l *jsonList) add(element any) error {
 		head = l.head()
 	}
 	l.begun = true
-	_, err := fmt.Fprintf(l.out, "%s\n    %s", head, bytes.TrimRight(text.Bytes(), "\n"))
+	_, err = fmt.Fprintf(l.out, "%s\n    %s", head, bytes.TrimRight(text, "\n"))
 	return err
 }
 

@@ -107,7 +107,7 @@ func printTokens(out io.Writer, tokens []*scorev1.JoinToken, asJSON bool) error 
 	}
 	t := newTable(out, "TOKEN", "ROLE", "EXPIRES", "MADE BY")
 	for _, token := range tokens {
-		t.row(token.GetId(), token.GetRole(), instant(token.GetExpiresNanos()), printable(token.GetMadeBy()))
+		t.row(token.GetId(), token.GetRole(), instant(token.GetExpiresNanos()), token.GetMadeBy())
 	}
 	return t.flush()
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -122,7 +121,7 @@ func batchTop(ctx context.Context, out io.Writer, o *topOptions, sort topSort, a
 		switch {
 		case err != nil:
 		case o.json:
-			err = json.NewEncoder(out).Encode(newTopData(top))
+			err = printJSONLine(out, newTopData(top))
 		default:
 			err = printTop(out, top, sort, first)
 		}

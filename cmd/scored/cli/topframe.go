@@ -174,10 +174,10 @@ func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 			row = strconv.Itoa(int(j.GetRow())) + mark
 		}
 		rows, styles = append(rows, []string{
-			strconv.FormatUint(j.GetJobId(), 10), orDash(printable(j.GetUser())), jobStateWord(j), strconv.Itoa(int(j.GetRanks())), row,
+			strconv.FormatUint(j.GetJobId(), 10), orDash(j.GetUser()), jobStateWord(j), strconv.Itoa(int(j.GetRanks())), row,
 			fmt.Sprintf("%.1f%%", 100*j.GetShare()), shortRate(j.GetSentPerSecond()), shortBytes(uint64(j.GetBytesPerSecond())),
 			shortRate(j.GetNackedPerSecond()), shortRate(j.GetResentPerSecond()), medianWord(j.GetFlush()), medianWord(j.GetTotal()),
-			printable(j.GetName()),
+			j.GetName(),
 		}), append(styles, l)
 	}
 	return align(rows, styles)

@@ -209,7 +209,7 @@ users, others themselves.`,
 func printUsers(out io.Writer, users []*scorev1.User) error {
 	t := newTable(out, "USER", "ROLE", "SHARE", "JOBS", "RUNNING", "CPUS", "CPU TIME", "HELD", "RECENT", "POINTS")
 	for _, u := range users {
-		t.row(printable(u.GetName()), roleWord(u.GetRole()), strconv.Itoa(int(u.GetShare())),
+		t.row(u.GetName(), roleWord(u.GetRole()), strconv.Itoa(int(u.GetShare())),
 			strconv.Itoa(int(u.GetJobs())), strconv.Itoa(int(u.GetRunning())), strconv.Itoa(int(u.GetCpus())),
 			microTime(u.GetCpuMicros()), microTime(u.GetHeldMicros()), microTime(u.GetRecentMicros()), strconv.Itoa(int(u.GetPoints())))
 	}
@@ -245,7 +245,7 @@ func userShowCommand(c *caller) *cobra.Command {
 
 func printUser(out io.Writer, u *scorev1.User) error {
 	t := newTable(out)
-	t.row("user", fmt.Sprintf("%s (%d)", printable(u.GetName()), u.GetUid()))
+	t.row("user", fmt.Sprintf("%s (%d)", u.GetName(), u.GetUid()))
 	for _, field := range userFields[:2] {
 		t.row(field.key, field.show(u))
 	}

@@ -26,11 +26,18 @@ func (r readable) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buf
 	for i, field := range fields {
 		shown[i] = readableField(field)
 	}
-	return r.Encoder.EncodeEntry(entry, shown)
+	line, err := r.Encoder.EncodeEntry(entry, shown)
+	if err != nil {
+		return nil, err
+	}
+	text := quote.JSON(line.Bytes()) // the message and the names around the fields are printable
+	line.Reset()
+	line.AppendBytes(text)
+	return line, nil
 }
 
-// readableField escapes a field's text. It leaves control characters to the encoder, which writes
-// fields as JSON.
+// readableField escapes the bytes of a field's text that are not UTF-8. The encoder writes fields as
+// JSON, with escapes for control characters of ASCII; EncodeEntry escapes the others.
 func readableField(field zapcore.Field) zapcore.Field {
 	switch field.Type {
 	case zapcore.StringType:

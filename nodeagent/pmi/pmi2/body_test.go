@@ -74,13 +74,13 @@ func TestSpawnInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if request.Procs() != 4 || len(request.Apps) != 2 || request.Preput["K"] != "V" {
+	if len(request.Apps) != 2 || request.Preput["K"] != "V" {
 		t.Fatalf("got %+v", request)
 	}
-	if a := request.Apps[0]; !slices.Equal(a.Args, []string{"x"}) || !slices.Equal(a.Info, []pmi.KV{{Key: "i", Value: "v"}}) {
+	if a := request.Apps[0]; a.MaxProcs != 1 || !slices.Equal(a.Args, []string{"x"}) || !slices.Equal(a.Info, []pmi.KV{{Key: "i", Value: "v"}}) {
 		t.Errorf("first command: %+v", a)
 	}
-	if b := request.Apps[1]; b.Args != nil || !slices.Equal(b.Info, []pmi.KV{{Key: "j", Value: "w"}}) {
+	if b := request.Apps[1]; b.MaxProcs != 3 || b.Args != nil || !slices.Equal(b.Info, []pmi.KV{{Key: "j", Value: "w"}}) {
 		t.Errorf("second command: %+v", b)
 	}
 }
@@ -115,7 +115,7 @@ func FuzzBody(f *testing.F) {
 			t.Errorf("%d bytes read from %d", read, size)
 		}
 		request, err := body.Spawn()
-		if err == nil && request.Procs() < len(request.Apps) {
+		if err == nil && slices.ContainsFunc(request.Apps, func(a pmi.SpawnApp) bool { return a.MaxProcs < 1 }) {
 			t.Errorf("%q gives %+v", text, request)
 		}
 		_ = Stale(text)

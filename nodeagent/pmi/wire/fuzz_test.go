@@ -47,7 +47,7 @@ func FuzzFeed(f *testing.F) {
 		names := nameTable{ports: make(map[string]string)}
 		j.onName = names.do
 		j.onSpawn = func(request *pmi.SpawnRequest) pmi.SpawnResult {
-			return pmi.SpawnResult{KVSName: "kvs_2", ErrCodes: make([]int, min(request.Procs(), 1<<10))}
+			return pmi.SpawnResult{KVSName: "kvs_2", ErrCodes: make([]int, min(processes(request), 1<<10))}
 		}
 		size := int(cut) + 1
 		for zero != "" || one != "" {

@@ -38,7 +38,7 @@ func TestReplayRawClient(t *testing.T) {
 			parent.onSpawn = func(request *pmi.SpawnRequest) pmi.SpawnResult {
 				checkRawSpawn(t, request)
 				child = newTestJob(t, pmi.JobInfo{
-					KVSName: tt.child, RankNode: oneNode(request.Procs()), UniverseSize: tt.universe,
+					KVSName: tt.child, RankNode: oneNode(processes(request)), UniverseSize: tt.universe,
 					SpawnerJob: tt.parent, Preput: request.Preput,
 				})
 				return tt.answer

@@ -84,7 +84,16 @@ func (r *replay) start(n int, info pmi.JobInfo) {
 // spawn starts the second job of a recording.
 func (r *replay) spawn(request *pmi.SpawnRequest) pmi.SpawnResult {
 	r.start(1, pmi.JobInfo{SpawnerJob: r.planned[0].name, Preput: request.Preput})
-	return pmi.SpawnResult{KVSName: r.planned[1].name, ErrCodes: make([]int, request.Procs())}
+	return pmi.SpawnResult{KVSName: r.planned[1].name, ErrCodes: make([]int, processes(request))}
+}
+
+// processes returns the requested number of processes.
+func processes(r *pmi.SpawnRequest) int {
+	total := 0
+	for i := range r.Apps {
+		total += r.Apps[i].MaxProcs
+	}
+	return total
 }
 
 var recordedLine = regexp.MustCompile(`^ *[0-9.]+ms job(\d) rank(\d+) (->|<-) (b?'.*'|b?".*")$`)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -207,4 +208,26 @@ func TestNextTakesOver(t *testing.T) {
 	<-closed
 	first.Close() // of either closes both
 	next.Close()
+}
+
+// One large message takes no memory once it is written.
+func TestLargeMessageIsNotKept(t *testing.T) {
+	socket := answering(t, func(conn net.Conn) {
+		_, _ = conn.Write(frame(t, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: &stewardpb.Status{}}}))
+		_, _ = io.Copy(io.Discard, conn)
+		conn.Close()
+	})
+	conn, _, err := Dial(t.Context(), socket, Events{Message: func(*stewardpb.FromSteward) {}, Closed: func(error) {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, size := range []int{10, 8 << 20} {
+		if err := conn.Relay(&stewardpb.Relay{Data: make([]byte, size)}); err != nil {
+			t.Fatal(err)
+		}
+		if kept := cap(conn.shared.stream.out); kept > keepOut || (kept == 0) == (size == 10) {
+			t.Errorf("after a message of %d bytes %d are kept", size, kept)
+		}
+	}
 }

@@ -15,6 +15,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
+// keepOut is the largest write buffer kept, in bytes, so that one large message does not take memory
+// for as long as the connection lasts.
+const keepOut = 128 << 10
+
 // stream is a framed connection; one may send while another receives.
 type stream struct {
 	conn net.Conn
@@ -53,7 +57,11 @@ func (s *stream) send(from *Conn, m *stewardpb.ToSteward, deadline time.Time) er
 		return err
 	}
 	_ = s.conn.SetWriteDeadline(deadline)
-	if _, err := s.conn.Write(s.out); err != nil {
+	_, err = s.conn.Write(s.out)
+	if cap(s.out) > keepOut {
+		s.out = nil
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return nil

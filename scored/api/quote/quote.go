@@ -5,8 +5,11 @@
 package quote
 
 import (
+	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -41,6 +44,29 @@ func Sentence(text string) string {
 
 // Text returns a user's text for a table or list: all of it, with escapes for unprintable bytes.
 func Text(text string) string { return escaped(text) }
+
+// JSON returns an encoded JSON text with escapes for the unprintable letters that JSON allows in
+// strings: those beyond ASCII, some of which are escape sequences, and DEL. Its meaning is the same.
+func JSON(encoded []byte) []byte {
+	if bytes.IndexFunc(encoded, unprintableInJSON) < 0 {
+		return encoded
+	}
+	var out []byte
+	for _, r := range string(encoded) {
+		switch {
+		case !unprintableInJSON(r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
+}
+
+func unprintableInJSON(r rune) bool { return r >= 0x7f && !strconv.IsPrint(r) }
 
 func escaped(text string) string {
 	if readable(text) {
