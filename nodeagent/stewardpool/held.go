@@ -12,17 +12,9 @@ import (
 // file in the host's /dev/shm, counts for no job. The control group that it is charged to stays until
 // it is free, so that it can be counted.
 
-const (
-	// heldPart is the part of the node's memory that may be held so of a user's ended jobs. A few large
-	// messages on their way from one job to the next fit.
-	heldPart = 16
-	// maxHeld bounds the jobs of a user that memory is held of: the agent looks at their control groups
-	// each second.
-	maxHeld = 64
-	// minHeld is the part of one job that does not count, in bytes: more than the kernel's count may be
-	// wrong by, and little even of a thousand jobs.
-	minHeld = 64 << 10
-)
+// heldPart is the part of the node's memory that may be held so of a user's ended jobs. A few large
+// messages on their way from one job to the next fit.
+const heldPart = 16
 
 // ErrHeld refuses a job of a user if much memory of the user's ended jobs is held.
 var ErrHeld = errors.New("memory of jobs of yours that have ended is still held on this node")
@@ -32,11 +24,11 @@ var errStaysHeld = errors.New("memory of the job is held by other processes")
 // keepHeld ends a steward whose last job has left memory that others hold, and keeps its control group.
 // It reports whether it did.
 func (p *Pool) keepHeld(s *Steward) bool {
-	if s.group == nil || s.user == nil || heldIn(s.host) <= minHeld {
+	if s.group == nil || s.user == nil || heldIn(s.host) <= maxCharged {
 		return false
 	}
 	s.end()
-	if s.group.Kill(time.Now().Add(closeWait)) != nil || heldIn(s.host) <= minHeld {
+	if s.group.Kill(time.Now().Add(closeWait)) != nil || heldIn(s.host) <= maxCharged {
 		return false
 	}
 	p.options.Logger.Info("memory of a job that has ended is held by other processes",
@@ -60,7 +52,7 @@ func heldIn(s *host) uint64 {
 }
 
 // stays reports whether the remains cannot be removed yet because memory is held.
-func (r *remains) stays() bool { return r.held != nil && heldIn(r.held) > minHeld }
+func (r *remains) stays() bool { return r.held != nil && heldIn(r.held) > maxCharged }
 
 // heldBytes returns the memory of ended jobs of all users that is held. The caller holds mu.
 func (p *Pool) heldBytes() (sum uint64) {
@@ -77,13 +69,13 @@ func (p *Pool) checkHeld(user uint32) error {
 	if p.options.Memory == 0 {
 		return nil
 	}
-	jobs, sum := 0, uint64(0)
+	sum := uint64(0)
 	for _, r := range p.stuck {
-		if r.stays() && *r.held.user == user {
-			jobs, sum = jobs+1, sum+heldIn(r.held)
+		if r.held != nil && *r.held.user == user {
+			sum += heldIn(r.held)
 		}
 	}
-	if jobs <= maxHeld && sum <= p.options.Memory/heldPart {
+	if sum <= p.options.Memory/heldPart {
 		return nil
 	}
 	return fmt.Errorf("%w, %d MiB, by processes of yours or by files in /dev/shm; end or remove these, or use other nodes", ErrHeld, sum>>20)
