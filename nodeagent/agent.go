@@ -207,7 +207,6 @@ func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
 		Root:    root,
 		Warm:    a.options.WarmStewards,
 		Grace:   a.options.Grace,
-		Memory:  a.options.MemoryBytes,
 		CPUs:    kept,
 		Stderr:  os.Stderr,
 		Logger:  a.log,

@@ -84,25 +84,6 @@ func (g *Group) MemoryUsed() (uint64, error) {
 	}
 }
 
-// SharedMemory returns the memory charged to the group that processes elsewhere may hold, too, in
-// bytes: files of memory file systems, memfds and the like.
-func (g *Group) SharedMemory() (uint64, error) {
-	dir, key := g.dir, "shmem "
-	switch g.memory {
-	case MemoryV2:
-	case MemoryV1:
-		dir, key = g.memDir, "total_shmem "
-	default:
-		return 0, ErrNoMemoryControl
-	}
-	text, err := readFile(dir, "memory.stat")
-	if err != nil {
-		return 0, err
-	}
-	bytes, _ := field([]byte(text), key)
-	return bytes, nil
-}
-
 // limitV1 sets memory and memory+swap to the same limit. The second may never be below the first,
 // so it is raised first.
 func (g *Group) limitV1(limit string) error {

@@ -1,7 +1,6 @@
 package stewardpool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,8 +66,6 @@ type Options struct {
 	Warm int
 	// Grace is how long a steward goes on without the agent.
 	Grace time.Duration
-	// Memory is that of the node, in bytes; 0: what ended jobs of a user have left is not bounded.
-	Memory uint64
 	// CPUs are the kernel's numbers of the CPUs that the stewards keep to; none: all that this
 	// process may use.
 	CPUs []int
@@ -134,7 +131,7 @@ func (p *Pool) Warm() int {
 // Claim returns a warm steward for a job of the user with this uid, or starts one if there is none.
 // It never returns a steward that has had a job of another user, since its memory may still hold
 // that job's environment or output. fresh asks for a steward that has had no job at all. From now
-// on events are called. The error is ErrClosed, ErrHung, ErrHeld, or why no steward starts.
+// on events are called. The error is ErrClosed, ErrHung, or why no steward starts.
 func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client.Events) (*Steward, error) {
 	for {
 		s, err := p.take(ctx, user, fresh)
@@ -154,7 +151,7 @@ func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, err
 		p.mu.Unlock()
 		return nil, ErrClosed
 	}
-	if err := cmp.Or(p.checkHung(user), p.checkHeld(user)); err != nil {
+	if err := p.checkHung(user); err != nil {
 		p.mu.Unlock()
 		return nil, err
 	}

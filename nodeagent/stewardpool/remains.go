@@ -13,7 +13,6 @@ import (
 type remains struct {
 	number int
 	remove func(deadline time.Time) error
-	held   *host         // whose memory others hold, see keepHeld; nil: none
 	err    error         // the first error of a removal
 	gone   chan struct{} // closed once they are removed
 }
@@ -26,10 +25,6 @@ func newRemains(number int, remove func(deadline time.Time) error) *remains {
 // if there are none.
 func (p *Pool) discard(s *Steward) *remains {
 	defer p.wake()
-	if p.keepHeld(s) {
-		p.noteHung(s)
-		return nil
-	}
 	err := s.destroy(time.Now().Add(closeWait))
 	p.noteHung(s)
 	if err == nil {
@@ -52,9 +47,6 @@ func (p *Pool) retryStuck() time.Duration {
 	stuck := slices.Clone(p.stuck)
 	p.mu.Unlock()
 	for _, r := range stuck {
-		if r.stays() {
-			continue
-		}
 		if err := r.remove(time.Now()); err == nil {
 			p.options.Logger.Info("what was left in a slot is removed now", zap.Int("slot", r.number))
 			p.removed(r)
@@ -86,15 +78,10 @@ func (p *Pool) Problem() string {
 	if p.dropEnded(); len(p.hung) > 0 {
 		problems = append(problems, fmt.Sprintf("%d stewards of jobs that have ended cannot be killed: a file system does not answer", len(p.hung)))
 	}
-	if held := p.heldBytes(); held > 0 {
+	if len(p.stuck) > 0 {
+		first := slices.MinFunc(p.stuck, func(a, b *remains) int { return a.number - b.number })
 		problems = append(problems,
-			fmt.Sprintf("%d MiB of memory of jobs that have ended are held by processes of their users, or by files in /dev/shm", held>>20))
-	}
-	stuck := slices.DeleteFunc(slices.Clone(p.stuck), func(r *remains) bool { return r.held != nil })
-	if len(stuck) > 0 {
-		first := slices.MinFunc(stuck, func(a, b *remains) int { return a.number - b.number })
-		problems = append(problems,
-			fmt.Sprintf("%d of the node's control groups cannot be removed yet (%v); the agent tries again each second", len(stuck), first.err))
+			fmt.Sprintf("%d of the node's control groups cannot be removed yet (%v); the agent tries again each second", len(p.stuck), first.err))
 	}
 	return strings.Join(problems, "; ")
 }

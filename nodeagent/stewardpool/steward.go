@@ -268,19 +268,14 @@ func (s *Steward) Leave() {
 	}
 }
 
-// end kills a steward and disconnects from it.
-func (s *Steward) end() {
+// destroy kills and removes everything of a steward. The error names the remains.
+func (s *Steward) destroy(deadline time.Time) error {
 	if s.process != nil {
 		s.process.Kill()
 	}
 	if s.Conn != nil {
 		s.Close()
 	}
-}
-
-// destroy kills and removes everything of a steward. The error names the remains.
-func (s *Steward) destroy(deadline time.Time) error {
-	s.end()
 	if s.Container == nil {
 		return nil
 	}
