@@ -54,6 +54,9 @@ func perform(o *options.Options) int {
 	if isNull(os.Stdin) {
 		o.NoInput()
 	}
+	if hint := descriptorHint(o.Argv); hint != "" {
+		messages.warn(hint)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found := inspectProgram(o, here)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"score/nodeagent/userfs"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,12 @@ const maxPathDirs = 1024
 // DefaultPath is searched if the user's environment has no PATH. It is the PATH of a login shell in
 // Debian.
 const DefaultPath = "/usr/local/bin:/usr/bin:/bin"
+
+// shellWords are commands of shells that users write most and that are no programs of Debian's.
+var shellWords = []string{
+	"cd", "source", ".", "export", "unset", "alias", "ulimit", "umask", "module", "set", "exec", "eval", "trap", "wait", "for",
+	"while", "if", "type", "read", "exit", "jobs", "fg", "bg", "pushd", "popd", "shopt", "declare", "(", "{", "!",
+}
 
 // Resolve finds the program as execvp(3) would for the user, nil for the caller. A name with a
 // slash is relative to dir; other names are searched in the directories of path, the user's PATH.
@@ -101,8 +108,21 @@ func search(program, dir, path string) (string, error) {
 		return "", fmt.Errorf("%w: %s is in none of the first %d directories of PATH, and no more are searched; shorten PATH, or give the program's path",
 			ErrNotFound, program, maxPathDirs)
 	}
-	return "", fmt.Errorf("%w: %s is in no directory of PATH; check the spelling, or write ./%[2]s for one in the working directory",
-		ErrNotFound, program)
+	return "", fmt.Errorf("%w: %s is in no directory of PATH; %s", ErrNotFound, program, adviceFor(program))
+}
+
+// adviceFor says what may have been meant by a name that is in no directory of PATH: something that
+// only a shell understands, or a name that was not written as it should be.
+func adviceFor(program string) string {
+	switch name, _, isAssignment := strings.Cut(program, "="); {
+	case isAssignment && name != "":
+		return "set variables before scrun or with --export, or write env before this one"
+	case strings.ContainsAny(program, " \t\n|&;<>"):
+		return "it is a line for a shell: write its words apart, without the quotes, or sh -c before it"
+	case slices.Contains(shellWords, program):
+		return "it is a word of the shell: write sh -c '...' with all that the shell is to do"
+	}
+	return fmt.Sprintf("check the spelling, or write ./%s for one in the working directory", program)
 }
 
 // under makes a relative path start at dir. It keeps "..", since after a symbolic link only the

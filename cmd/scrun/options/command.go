@@ -161,7 +161,13 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 		false,
 		"run rank 0 in a terminal that is connected to this one: for shells, editors and debuggers; ^C and ^Z go to the program, ~. at the beginning of a line ends the job, ~~ is one ~ there, and the output of other ranks is not shown",
 	)
-	flags.BoolVarP(&o.Detach, "detach", "d", false, "submit the job, print its number and exit; output goes to "+DetachedPattern)
+	flags.BoolVarP(
+		&o.Detach,
+		"detach",
+		"d",
+		false,
+		"submit the job, print its number and exit; output goes to "+DetachedPattern+", and there is no input unless --input names a file",
+	)
 }
 
 func (o *Options) addProgram(flags *pflag.FlagSet) {
