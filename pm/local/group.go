@@ -10,6 +10,7 @@ import (
 	"score/pm"
 	"strconv"
 	"sync"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,10 +31,11 @@ type Config struct {
 
 // Group is a running program.
 type Group struct {
-	hub   *Hub
-	ranks []*exec.Cmd
-	done  sync.WaitGroup
-	errs  []error // by rank; valid after done
+	hub     *Hub
+	ranks   []*exec.Cmd
+	running sync.WaitGroup // a goroutine for each rank
+	done    sync.WaitGroup // the goroutine that started them
+	errs    []error        // by rank; valid after done
 }
 
 // Start starts all ranks, or none that goes on running.
@@ -47,13 +49,25 @@ func Start(config Config) (*Group, error) {
 		return nil, err
 	}
 	g := &Group{hub: hub, errs: make([]error, config.Ranks)}
+	started := make(chan error)
+	g.done.Go(func() { started <- g.startAll(config); g.running.Wait() })
+	if err := <-started; err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// startAll starts the ranks. They are killed when this process ends, which the kernel takes for the end
+// of the thread that forked them; so the goroutine keeps it.
+func (g *Group) startAll(config Config) error {
+	runtime.LockOSThread()
 	for rank := range config.Ranks {
 		cmd := config.Command(rank)
 		if err := g.start(cmd, rank, config.CPUs); err != nil {
-			return nil, errors.Join(fmt.Errorf("local: rank %d: %w", rank, err), g.Close())
+			return fmt.Errorf("local: rank %d: %w", rank, err)
 		}
 		g.ranks = append(g.ranks, cmd)
-		g.done.Go(func() {
+		g.running.Go(func() {
 			err := cmd.Wait()
 			g.hub.Ended(rank)
 			if err != nil {
@@ -61,7 +75,7 @@ func Start(config Config) (*Group, error) {
 			}
 		})
 	}
-	return g, nil
+	return nil
 }
 
 func (g *Group) start(cmd *exec.Cmd, rank int, cpus []int) error {
@@ -75,6 +89,10 @@ func (g *Group) start(cmd *exec.Cmd, rank int, cpus []int) error {
 	}
 	cmd.Env = append(cmd.Env, pm.EnvSocket+"="+strconv.Itoa(3+len(cmd.ExtraFiles)))
 	cmd.ExtraFiles = append(cmd.ExtraFiles, socket)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	if len(cpus) == 0 {
 		return cmd.Start()
 	}
@@ -82,10 +100,8 @@ func (g *Group) start(cmd *exec.Cmd, rank int, cpus []int) error {
 }
 
 // startOn starts a command on one processor: a child begins with the
-// affinity of the thread that forks it.
+// affinity of the thread that forks it. The goroutine must be locked to its thread.
 func startOn(cmd *exec.Cmd, cpu int) error {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return os.NewSyscallError("sched_getaffinity", err)

@@ -4,14 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"runtime"
 	"score/pm"
+	"score/pm/local"
 	"score/pm/local/localtest"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // victim sends to all and receives, until another rank dies, which must become known; or until
@@ -95,6 +100,36 @@ func TestKill(t *testing.T) {
 	}
 	if f, r, m := descriptors(t), runtime.NumGoroutine(), mappings(t); f > files || r > routines || m > memory {
 		t.Errorf("%d descriptors, %d goroutines, %d mapped contexts; before it was %d, %d, %d", f, r, m, files, routines, memory)
+	}
+}
+
+// starter starts ranks that stay, and is killed.
+func starter() error {
+	_, err := local.Start(local.Config{Ranks: 2, Command: func(int) *exec.Cmd { return localtest.Self(roleEnv + "=stay") }})
+	if err != nil {
+		return err
+	}
+	return unix.Kill(os.Getpid(), unix.SIGKILL)
+}
+
+// TestRanksEndWithTheirStarter: ranks end with a process that cannot end them by itself.
+func TestRanksEndWithTheirStarter(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	command := localtest.Self(roleEnv + "=starter")
+	command.Stdout = write // all have it
+	if err := command.Run(); err == nil || err.Error() != "signal: killed" {
+		t.Error(err)
+	}
+	write.Close()
+	if err := read.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Error("ranks go on:", err)
 	}
 }
 

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-	case "exchange", "victim", "leave":
-		play := map[string]func() error{"exchange": exchange, "victim": victim, "leave": leave}
+	case "exchange", "victim", "leave", "starter":
+		play := map[string]func() error{"exchange": exchange, "victim": victim, "leave": leave, "starter": starter}
 		if err := play[os.Getenv(roleEnv)](); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
