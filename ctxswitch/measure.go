@@ -37,7 +37,7 @@ type MeasureInfo struct {
 var MeasureTable = [MeasureCount]MeasureInfo{
 	{MeasureWake, "wake", "From the planned instant to the first order.", "ns", Steady},
 	{MeasureRevoke, "revoke", "Taking the outgoing jobs' contexts from their processes.", "ns", Revoke},
-	{MeasureStop, "stop", "Until the outgoing jobs were known to stand still.", "ns", Stop},
+	{MeasureStop, "stop", "Until the outgoing jobs were seen to stand still: looked for later, beside the incoming ones.", "ns", Stop},
 	{MeasureFlush, "flush", "Until nothing of the outgoing jobs was in the network.", "ns", Flush},
 	{MeasureSave, "save", "Taking the outgoing contexts from their channels.", "ns", Save},
 	{MeasureLoad, "load", "Putting the incoming contexts on their channels.", "ns", Load},

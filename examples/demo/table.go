@@ -58,6 +58,7 @@ func printSwitches(w io.Writer, m *scorev1.SwitchMetricsResponse) {
 	printStep(t, "all", "skew", m.GetSkew())
 	printStep(t, "all", "planned to running", m.GetToRunning())
 	_ = t.Flush() // it only writes to w
+	fmt.Fprintln(w, "('stop' is seen later, while the next program runs, and is no part of 'total'.)")
 }
 
 func printStep(w io.Writer, node, step string, s *scorev1.StepTimes) {
