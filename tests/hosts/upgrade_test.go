@@ -7,9 +7,9 @@ import (
 )
 
 // files is a command that lists a host's files and users, but what the test itself and the package
-// manager write there.
+// manager write there. The latter's database is copied to /var/backups at midnight.
 const files = `{ find / -xdev \( -path /root -o -path /home -o -path /tmp -o -path /var/tmp -o -path /var/log -o -path /var/lib/dpkg \
-	-o -path /var/lib/systemd \) -prune -o -print; find /tmp /dev/shm /run/score; cut -d: -f1 /etc/passwd /etc/group; } 2>/dev/null |
+	-o -path /var/backups -o -path /var/lib/systemd \) -prune -o -print; find /tmp /dev/shm /run/score; cut -d: -f1 /etc/passwd /etc/group; } 2>/dev/null |
 	grep -vxE '/tmp/(out|held.out|lost.out|attached.*|systemd-private-.*)' | sort`
 
 // upgrade upgrades the hosts from an earlier version under jobs, one after the other.
