@@ -226,7 +226,7 @@ func TestLargeMessageIsNotKept(t *testing.T) {
 		if err := conn.Relay(&stewardpb.Relay{Data: make([]byte, size)}); err != nil {
 			t.Fatal(err)
 		}
-		if kept := cap(conn.shared.stream.out); kept > keepOut || (kept == 0) == (size == 10) {
+		if kept := cap(conn.shared.stream.out); kept > wire.KeepSize || (kept == 0) == (size == 10) {
 			t.Errorf("after a message of %d bytes %d are kept", size, kept)
 		}
 	}

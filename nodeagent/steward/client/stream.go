@@ -15,10 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// keepOut is the largest write buffer kept, in bytes, so that one large message does not take memory
-// for as long as the connection lasts.
-const keepOut = 128 << 10
-
 // stream is a framed connection; one may send while another receives.
 type stream struct {
 	conn net.Conn
@@ -58,7 +54,7 @@ func (s *stream) send(from *Conn, m *stewardpb.ToSteward, deadline time.Time) er
 	}
 	_ = s.conn.SetWriteDeadline(deadline)
 	_, err = s.conn.Write(s.out)
-	if cap(s.out) > keepOut {
+	if cap(s.out) > wire.KeepSize {
 		s.out = nil
 	}
 	if err != nil {

@@ -27,9 +27,9 @@ const (
 	// readSize is the least room a decoder offers, in bytes: one frame of output
 	// and its head in one read.
 	readSize = 65 << 10
-	// keepSize is the largest buffer kept once it is empty, in bytes, so that one
+	// KeepSize is the largest buffer kept once it is empty, in bytes, so that one
 	// large message does not take memory for ever.
-	keepSize = 128 << 10
+	KeepSize = 128 << 10
 )
 
 // ErrTooLong means that the other side announced a message beyond MaxMessage.
@@ -55,7 +55,7 @@ type Decoder struct {
 func (d *Decoder) Space() []byte {
 	if d.head == d.tail {
 		d.head, d.tail = 0, 0
-		if len(d.buffer) > keepSize {
+		if len(d.buffer) > KeepSize {
 			d.buffer = nil
 		}
 	}

@@ -116,7 +116,7 @@ func TestDecoderKeepsNoLargeBuffer(t *testing.T) {
 	if body, err := d.Next(); err != nil || len(body) < 4<<20 {
 		t.Fatalf("next: %d bytes, %v", len(body), err)
 	}
-	if n := len(d.Space()); n > keepSize {
+	if n := len(d.Space()); n > KeepSize {
 		t.Errorf("keeps %d bytes", n)
 	}
 }
