@@ -6,6 +6,7 @@ package idlewatch
 import (
 	"context"
 	"score/channels/node"
+	"score/nodeagent/quiescence"
 	"score/nodeagent/realtime"
 	"score/nodeagent/wakesource"
 	"score/scored/api/scorev1"
@@ -26,7 +27,7 @@ const (
 	checkForJobsEvery = time.Second
 	// recheckAfter is the pause before a rank that seems to be awake is checked again: a sleeping
 	// rank wakes for a moment once a second.
-	recheckAfter = time.Millisecond
+	recheckAfter = 2 * time.Millisecond
 	// maxQuestions bounds the waiting questions of the leader: one for each job that may be idle.
 	// The leader asks again if there was no room.
 	maxQuestions = 64
@@ -157,34 +158,64 @@ func (w *Watcher) checkAll() (next time.Duration) {
 		}
 	}
 	for _, j := range w.options.Jobs() {
-		s := w.check(j)
+		s, doubtful := w.check(j)
 		if s == nil {
 			continue
 		}
 		if again && s.watch.Asleep() {
 			w.report(j, s, nil)
 		}
-		if s.inGroup && (*w.asleep.Load())[j.ID()] {
-			next = checkAsleepEvery
+		switch {
+		case doubtful:
+			next = recheckAfter
+		case s.inGroup && (*w.asleep.Load())[j.ID()]:
+			next = min(next, checkAsleepEvery)
 		}
 	}
 	return next
 }
 
-// check checks a job, and reports when it has fallen asleep or woken; nil: it has no ranks with
-// channels.
-func (w *Watcher) check(j Job) *sleeper {
-	s := w.jobs[j]
-	if s == nil {
-		s = &sleeper{}
+// check checks a job, and reports when it has fallen asleep or woken; s is nil if it has no ranks
+// with channels. A doubtful check should be repeated soon.
+func (w *Watcher) check(j Job) (s *sleeper, doubtful bool) {
+	s, sample, ok := w.sample(j)
+	doubtful = ok && s.watch.Doubts(&sample)
+	if ok && !doubtful {
+		w.update(j, s, sample)
 	}
-	sample, ok := s.sample(j)
-	if sample.Ranks == 0 && w.jobs[j] == nil {
-		return nil
+	return s, doubtful
+}
+
+// settle is like check, but leaves no doubt whether the job is awake.
+func (w *Watcher) settle(j Job) *sleeper {
+	s, _ := w.check(j)
+	if s == nil || !s.watch.InDoubt() {
+		return s
 	}
-	w.jobs[j] = s
-	if ok && s.watch.Update(sample) {
-		w.report(j, s, nil)
+	time.Sleep(recheckAfter) // without the job's lock
+	s, sample, _ := w.sample(j)
+	if s != nil {
+		w.update(j, s, sample) // without a sample it is awake
 	}
 	return s
+}
+
+// sample takes a sample of a job. s is nil if the job has no ranks with channels; ok is false if
+// there is nothing new.
+func (w *Watcher) sample(j Job) (s *sleeper, sample quiescence.Sample, ok bool) {
+	if s = w.jobs[j]; s == nil {
+		s = &sleeper{}
+	}
+	sample, ok = s.sample(j)
+	if sample.Ranks == 0 && w.jobs[j] == nil {
+		return nil, sample, false
+	}
+	w.jobs[j] = s
+	return s, sample, ok
+}
+
+func (w *Watcher) update(j Job, s *sleeper, sample quiescence.Sample) {
+	if s.watch.Update(sample) {
+		w.report(j, s, nil)
+	}
 }

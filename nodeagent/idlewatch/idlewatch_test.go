@@ -23,7 +23,6 @@ type job struct {
 	error error    // of CPUTime
 	asked []uint64 // the requests to examine it
 	cuts  int      // calls of Cut
-	wakes int      // the cut at this call, and later, has no rank that is awake
 	sent  []*scorev1.Cut
 }
 
@@ -45,9 +44,7 @@ func (j *job) Use(do func(Part)) {
 
 func (j *job) Cut(c *node.Cut) {
 	*c = j.cut
-	if j.cuts++; j.wakes != 0 && j.cuts < j.wakes {
-		c.Asleep--
-	}
+	j.cuts++
 }
 
 // reports takes what the leader was sent.
@@ -116,7 +113,6 @@ func TestAJobIsReportedWhenItSleepsAndWakes(t *testing.T) {
 		name string
 		wake func(j *job)
 	}{
-		{"a rank is awake", func(j *job) { j.cut.Asleep = 1 }},
 		{"a message is on its way", func(j *job) { j.cut.Pending = 1 }},
 		{"a rank has sent", func(j *job) { j.cut.Sent++ }},
 		{"a rank waits another time", func(j *job) { j.cut.Waits[0].Since++ }},
@@ -145,17 +141,62 @@ func TestAJobIsReportedWhenItSleepsAndWakes(t *testing.T) {
 	}
 }
 
-// A rank that is awake for a moment only does not wake its job.
+// A rank that polls may have to wait for a CPU before it sleeps again.
 func TestARankThatSeemsAwakeIsCheckedAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		j, w, _ := asleep(t)
-		j.wakes = j.cuts + 2
-		begin := time.Now()
-		j.turn(w, time.Millisecond)
-		if got := j.reports(); got != nil || time.Since(begin) != recheckAfter {
-			t.Errorf("%v, after %v", got, time.Since(begin))
+	j, w, _ := asleep(t)
+	j.cut.Asleep = 1
+	for waited := time.Duration(0); waited < quiescence.DoubtFor; waited += recheckAfter {
+		if next := j.turn(w, recheckAfter); next != recheckAfter {
+			t.Fatalf("after %v it is checked again in %v", waited, next)
 		}
-	})
+	}
+	if next, got := j.turn(w, 0), j.reports(); next != checkEvery || got != nil {
+		t.Fatalf("off: checked again in %v, %v", next, got)
+	}
+	j.cut.Asleep = 2
+	if next, got := j.turn(w, recheckAfter), j.reports(); next != checkEvery || got != nil {
+		t.Fatalf("asleep again: checked in %v, %v", next, got)
+	}
+	j.cut.Asleep = 1
+	for waited := time.Duration(0); waited <= quiescence.DoubtFor; waited += recheckAfter {
+		j.turn(w, recheckAfter)
+	}
+	if got := j.reports(); len(got) != 1 || got[0].GetAsleep() {
+		t.Errorf("awake for long: %v", got)
+	}
+}
+
+// The leader's questions get an answer without doubt.
+func TestAnAnswerIsWithoutDoubt(t *testing.T) {
+	tests := []struct {
+		name    string
+		on      time.Duration // until the second look
+		sleeps  bool          // at the second look
+		answers bool          // that it sleeps
+	}{
+		{"it polled", time.Millisecond, true, true},
+		{"it is awake", time.Millisecond, false, false},
+		{"it was off at the second look", 0, true, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j, w, _ := asleep(t)
+				j.cut.Asleep, j.ran = 1, j.ran+time.Millisecond
+				time.AfterFunc(recheckAfter/2, func() {
+					j.ran += test.on
+					if test.sleeps {
+						j.cut.Asleep = 2
+					}
+				})
+				w.answer(&scorev1.AskCut{JobId: 7, Request: 3})
+				got := j.reports()
+				if last := got[len(got)-1]; last.GetRequest() != 3 || last.GetAsleep() != test.answers {
+					t.Errorf("%v", got)
+				}
+			})
+		})
+	}
 }
 
 func TestTheNextCheck(t *testing.T) {

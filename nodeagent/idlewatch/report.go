@@ -60,7 +60,7 @@ func (w *Watcher) replyExamined(j Job, s *sleeper, reply *scorev1.Cut, source st
 // reports.
 func (w *Watcher) reply(j Job, s *sleeper, reply *scorev1.Cut) {
 	s.examining = nil
-	if w.check(j) != nil {
+	if w.settle(j) != nil {
 		w.report(j, s, reply)
 	}
 }

@@ -27,27 +27,14 @@ func (s *sleeper) sample(j Job) (sample quiescence.Sample, ok bool) {
 	if j.IsOver() {
 		return sample, false
 	}
-	fresh := false
 	j.Use(func(p Part) {
 		sample.Now = realtime.Now()
 		sample.On = p.Ran(sample.Now)
-		if fresh = sample.On != s.on; fresh {
-			s.on = sample.On
-			p.Cut(&s.cut)
+		if sample.On == s.on {
+			return
 		}
-	})
-	if !fresh {
-		sample.Ranks = s.cut.Ranks
-		return sample, false
-	}
-	twice := s.watch.Asleep() && s.cut.Asleep < s.cut.Ranks
-	if twice {
-		time.Sleep(recheckAfter) // without the job's lock
-	}
-	j.Use(func(p Part) {
-		if twice {
-			p.Cut(&s.cut)
-		}
+		s.on = sample.On
+		p.Cut(&s.cut)
 		var err error
 		sample.CPU, err = p.CPUTime()
 		sample.Ranks, sample.Asleep, sample.Pending, sample.Mark = s.cut.Ranks, s.cut.Asleep, s.cut.Pending, markOf(&s.cut)

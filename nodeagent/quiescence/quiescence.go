@@ -20,6 +20,10 @@ const (
 	// busy machine. A rank that computes beside a waiting thread exceeds PollTime within some ten
 	// milliseconds.
 	PollTime = 10 * time.Millisecond
+	// DoubtFor is how long a rank of a sleeping job may seem awake before it is taken to be. It may
+	// have woken to poll, and wait for a CPU that another gang's ranks keep for some of the kernel's
+	// slices, of 3 ms and more each. Time counts while the gang is on.
+	DoubtFor = 30 * time.Millisecond
 )
 
 // Sample is the state of a job's part on the node at an instant.
@@ -44,6 +48,7 @@ type Watch struct {
 	window Sample // the first sample of the present window
 	still  bool   // first is set
 	asleep bool
+	doubt  time.Duration // On of the sample since which a rank seems awake; 0: none does
 	epoch  uint64
 }
 
@@ -53,8 +58,27 @@ func (w *Watch) Asleep() bool { return w.asleep }
 // Epoch returns a number that changes whenever anything has happened in the job.
 func (w *Watch) Epoch() uint64 { return w.epoch }
 
+// Doubts reports whether a rank of the sleeping job seems awake, and may be about to sleep again
+// without anything having happened. Such a sample need not be given to Update; another should be
+// taken soon.
+func (w *Watch) Doubts(s *Sample) bool {
+	seems := w.asleep && s.Ranks > 0 && s.Asleep < s.Ranks
+	if !seems || s.Pending > 0 || !w.same(s) {
+		w.doubt = 0
+		return false
+	}
+	if w.doubt == 0 {
+		w.doubt = s.On
+	}
+	return s.On-w.doubt < DoubtFor
+}
+
+// InDoubt reports whether the last sample was one that Doubts reported.
+func (w *Watch) InDoubt() bool { return w.doubt > 0 }
+
 // Update takes a sample, and reports whether Asleep has changed.
 func (w *Watch) Update(s Sample) (changed bool) {
+	w.doubt = 0
 	if !w.continues(&s) {
 		changed = w.asleep
 		w.epoch++
@@ -74,6 +98,12 @@ func (w *Watch) Update(s Sample) (changed bool) {
 
 // continues reports whether nothing has happened from the first sample to s.
 func (w *Watch) continues(s *Sample) bool {
-	return w.still && s.quiet() && s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
+	return w.still && s.quiet() && w.same(s)
+}
+
+// same reports whether the ranks have neither sent nor received nor computed since the first
+// sample.
+func (w *Watch) same(s *Sample) bool {
+	return s.Ranks == w.first.Ranks && s.Mark == w.first.Mark &&
 		s.CPU-w.window.CPU <= PollTime*time.Duration(s.Ranks+1)
 }

@@ -53,6 +53,50 @@ func TestObserve(t *testing.T) {
 	}
 }
 
+// A rank of a sleeping job that seems awake is doubtful for some time, unless something has happened.
+func TestDoubts(t *testing.T) {
+	awake := func(ms int, change func(*Sample)) *Sample {
+		s := at(ms)
+		s.Asleep = 1
+		change(&s)
+		return &s
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*Sample)
+		doubts bool
+	}{
+		{"it polls", func(*Sample) {}, true},
+		{"all of them", func(s *Sample) { s.Asleep = 0 }, true},
+		{"none", func(s *Sample) { s.Asleep = 2 }, false},
+		{"something is on its way", func(s *Sample) { s.Pending = 1 }, false},
+		{"it has sent", func(s *Sample) { s.Mark = 8 }, false},
+		{"it computes", func(s *Sample) { s.CPU = 3*PollTime + 1 }, false},
+		{"a rank ended", func(s *Sample) { s.Ranks = 1; s.Asleep = 0 }, false},
+		{"all ended", func(s *Sample) { s.Ranks, s.Asleep = 0, 0 }, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var w Watch
+			if w.Update(at(0)); w.Doubts(awake(50, test.change)) {
+				t.Error("doubts before it sleeps")
+			}
+			w.Update(at(200))
+			if got := w.Doubts(awake(300, test.change)); got != test.doubts || w.InDoubt() != test.doubts {
+				t.Errorf("doubts %v, %v", got, w.InDoubt())
+			}
+			if got := w.Doubts(awake(329, test.change)); got != test.doubts {
+				t.Errorf("later: doubts %v", got)
+			}
+			if w.Doubts(awake(330, test.change)) {
+				t.Error("doubts for too long")
+			}
+			if w.Update(at(331)); w.InDoubt() || !w.Asleep() {
+				t.Errorf("asleep again: in doubt %v, asleep %v", w.InDoubt(), w.Asleep())
+			}
+		})
+	}
+}
+
 // TestOnlyTimeThatItIsOn: a gang that is stopped while its ranks happen to sleep is not asleep for
 // that.
 func TestOnlyTimeThatItIsOn(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -111,7 +112,7 @@ func TestRefusalsShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a cluster")
 	}
-	onFewCPUs(t)
+	cpus := onFewCPUs(t)
 	p := newPlace(t)
 	refused := func(line, want string) {
 		t.Helper()
@@ -121,22 +122,18 @@ func TestRefusalsShown(t *testing.T) {
 		}
 	}
 	refused("scrun -N 3 true", "too many nodes: the job asks for 3, the cluster has 1; 'scored dev --nodes 3' runs a cluster of as many on this machine")
-	refused(
-		"scrun -s=false -n 4 true",
-		"too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs",
-	)
+	tooFewCPUs := "too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for %d; -s (--oversubscribe) lets its ranks share CPUs"
+	refused("scrun -s=false -n 4 true", fmt.Sprintf(tooFewCPUs, cpus))
 	p.cluster(t, 2)
-	refused(
-		"scrun -s=false -n 4 true",
-		"too few CPUs: the job asks for 4 tasks, a CPU each; the cluster has room for 2; -s (--oversubscribe) lets its ranks share CPUs",
-	)
+	refused("scrun -s=false -n 4 true", fmt.Sprintf(tooFewCPUs, 2)) // a CPU on each node
 	refused("scrun --exclusive -n 4 true", "without --exclusive, -s lets its ranks share CPUs")
 	refused("scrun --mem 900T true", "too much memory: the job asks for 900T on each node; the most on a node is ")
 	refused("scrun -n 17 --channels 2 true", "too many channels: 17 tasks with 2 channels each need 34, ")
 }
 
-// onFewCPUs gives this test, and what it starts, two CPUs of the machine.
-func onFewCPUs(t *testing.T) {
+// onFewCPUs gives this test, and what it starts, two CPUs of the machine, or its only one. It
+// returns how many.
+func onFewCPUs(t *testing.T) int {
 	runtime.LockOSThread() // for the rest of its life, so that the thread ends with the goroutine
 	var all, few unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -150,6 +147,7 @@ func onFewCPUs(t *testing.T) {
 	if err := unix.SchedSetaffinity(0, &few); err != nil {
 		t.Fatal(err)
 	}
+	return few.Count()
 }
 
 // shownBlocks are the commands of scrun and scored on a page, block by block.

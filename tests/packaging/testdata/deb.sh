@@ -64,7 +64,7 @@ quietly scored init --server s1 --address 127.0.0.1
 server
 quietly sh -c 'scored token create >/tmp/token'
 agent --name n1 --join - 3</tmp/token
-[ "$(scrun -n 2 echo hello)" = "hello
+[ "$(scrun -n 2 --oversubscribe echo hello)" = "hello
 hello" ] || fail "a program did not run"
 
 step "libraries for MPI programs"
