@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
@@ -19,8 +20,9 @@ import (
 )
 
 const (
-	// stuck is the number of streams that stand still in each direction beside one that must not.
-	stuck = 50
+	// maxStuck is the number of streams that stand still in each direction beside one that must not,
+	// where there are CPUs for them.
+	maxStuck = 50
 	// taken is how much each of them has taken before it counts as stuck: together several
 	// times the megabyte that a connection between daemons once held for all of its streams.
 	taken = 64 << 10
@@ -95,7 +97,8 @@ func TestStuckStreams(t *testing.T) {
 func beginStuck(t *testing.T, s *daemonstest.Scene, at *daemons.Daemon) []*stuckStream {
 	t.Helper()
 	var all []*stuckStream
-	for i := range 2 * stuck {
+	places := rows * runtime.NumCPU()
+	for i := range min(2*maxStuck, places-1) {
 		one := &stuckStream{}
 		line := []string{"-n", "1", "-s", "--mem", "4M", "sleep", "1000"}
 		if i%2 == 1 {
