@@ -56,12 +56,12 @@ demo-ha: ## three servers and three nodes on loopback; the server that leads is 
 test: ## set up, then unit and whole-system tests, with a closing count
 	@.ci/setup build test
 	@$(MAKE) --no-print-directory build tools-test
-	@$(PURE) $(TOOLS)/gotestsum --format standard-quiet -- -vet=off -timeout 20m -p $$(($$(nproc) * 3 / 2)) $(LONGEST) ./...
+	@$(PURE) $(TOOLS)/gotestsum --format standard-quiet -- -vet=off -timeout 20m -p $$((($$(nproc) * 3 + 1) / 2)) $(LONGEST) ./...
 
 .PHONY: test-short
 test-short: ## unit tests alone, without real clusters and tests that wait for seconds, in a minute
 	@.ci/setup build
-	@$(PURE) go test -short -vet=off -p $$(($$(nproc) * 3 / 2)) $$(go list ./... | grep -v '^score/tests/')
+	@$(PURE) go test -short -vet=off -p $$((($$(nproc) * 3 + 1) / 2)) $$(go list ./... | grep -v '^score/tests/')
 
 .PHONY: check
 check: ## what CI runs besides the tests: format, vet, lint, generated code, race, fuzz

@@ -23,18 +23,26 @@ type job struct {
 	error error    // of CPUTime
 	asked []uint64 // the requests to examine it
 	cuts  int      // calls of Cut
+	looks int      // calls of Ran that are left before then
+	then  func(j *job)
 	sent  []*scorev1.Cut
 }
 
 func (j *job) ID() uint64                               { return 7 }
 func (j *job) IsOver() bool                             { return j.over }
 func (j *job) Own() wakesource.Own                      { return wakesource.Own{} }
-func (j *job) Ran(int64) time.Duration                  { return j.ran }
 func (j *job) CPUTime() (time.Duration, error)          { return j.cpu, j.error }
 func (j *job) Pids() ([]int, error)                     { return nil, nil }
 func (j *job) Examine(request uint64, _ wakesource.Own) { j.asked = append(j.asked, request) }
 func (j *job) InGroup() bool                            { return j.grouped }
 func (j *job) Send(message *scorev1.AgentMessage)       { j.sent = append(j.sent, message.GetCut()) }
+
+func (j *job) Ran(int64) time.Duration {
+	if j.looks--; j.looks == 0 {
+		j.then(j)
+	}
+	return j.ran
+}
 
 func (j *job) Use(do func(Part)) {
 	if !j.forgotten {
@@ -183,12 +191,12 @@ func TestAnAnswerIsWithoutDoubt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				j, w, _ := asleep(t)
 				j.cut.Asleep, j.ran = 1, j.ran+time.Millisecond
-				time.AfterFunc(recheckAfter/2, func() {
+				j.looks, j.then = 2, func(j *job) {
 					j.ran += test.on
 					if test.sleeps {
 						j.cut.Asleep = 2
 					}
-				})
+				}
 				w.answer(&scorev1.AskCut{JobId: 7, Request: 3})
 				got := j.reports()
 				if last := got[len(got)-1]; last.GetRequest() != 3 || last.GetAsleep() != test.answers {
