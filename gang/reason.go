@@ -26,7 +26,8 @@ const (
 	ForGang
 	// ForPass: the job was submitted after the last Schedule.
 	ForPass
-	// ForOwner: the job's owner has the most jobs or CPUs that the owner's limits allow.
+	// ForOwner: the job's owner has the most jobs or CPUs that the owner's limits allow, or so many
+	// waiting jobs that the last pass has not come to this one.
 	ForOwner
 )
 
@@ -80,6 +81,9 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 		return fmt.Sprintf("it asks for %s of each task; no row has as many, and there can be no more than %s",
 			plural(j.req.Channels, "channel"), plural(m.cfg.MaxRows, "row"))
 	case ForOwner:
+		if j.untried {
+			return "too many of them wait before it; it is looked at when some of these run, or were cancelled"
+		}
 		return m.ownerDetail(j)
 	case ForTurn:
 		if m.head.job != nil {
@@ -118,7 +122,7 @@ func (m *Machine) reasons(j *job) []Reason {
 		return []Reason{ForPass}
 	}
 	m.countOwners()
-	if m.withheld(j) {
+	if m.withheld(j) || j.untried {
 		return []Reason{ForOwner}
 	}
 	if _, ok := m.fitFor(m.grid, j, anyGrowth); ok {
