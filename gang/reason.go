@@ -3,6 +3,7 @@ package gang
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Reason is an obstacle that keeps a job waiting.
@@ -58,19 +59,9 @@ func (r Reason) String() string {
 // detail compares the job's demand with the free resources, for the first reason.
 func (m *Machine) detail(j *job, reasons []Reason) string {
 	usable, roomy, alone := m.countNodes(j)
-	wants := plural(j.req.Tasks, "task")
-	switch {
-	case len(j.req.NodeList) > 0:
-		wants = string(j.req.NodeList[0])
-		for _, id := range j.req.NodeList[1:] {
-			wants += " " + string(id)
-		}
-	case j.req.Nodes > 0:
-		wants = plural(j.req.Nodes, "node")
-	}
 	switch reasons[0] {
 	case ForNodes:
-		return fmt.Sprintf("it asks for %s; nodes that can be used: %d", wants, usable)
+		return fmt.Sprintf("it asks for %s; nodes that can be used: %d", j.wants(), usable)
 	case ForMemory:
 		return fmt.Sprintf("it asks for %s on each node; nodes with that free: %d of %d", FormatMemoryAsked(j.req.MemPerNode), roomy, usable)
 	case ForExclusive:
@@ -95,11 +86,31 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	}
 }
 
+// wants describes the nodes that a job asks for.
+func (j *job) wants() string {
+	switch {
+	case len(j.req.NodeList) > 0:
+		names := make([]string, len(j.req.NodeList))
+		for i, id := range j.req.NodeList {
+			names[i] = string(id)
+		}
+		return strings.Join(names, " ")
+	case j.req.Nodes > 0:
+		return plural(j.req.Nodes, "node")
+	}
+	return plural(j.req.Tasks, "task")
+}
+
 // countNodes counts the nodes that a job can use: the listed nodes, or all that are not drained.
 // roomy counts those with enough memory, alone those that exclusivity leaves open to the job.
 func (m *Machine) countNodes(j *job) (usable, roomy, alone int) {
+	must := m.prepare(j).must
 	for pos, n := range m.nodes {
-		if n.drained || (len(j.req.NodeList) > 0 && !slices.Contains(j.req.NodeList, n.ID)) {
+		listed := len(j.req.NodeList) == 0
+		if len(must) > 0 && int(must[0]) == pos {
+			must, listed = must[1:], true
+		}
+		if n.drained || !listed {
 			continue
 		}
 		usable++

@@ -86,6 +86,34 @@ func TestJobsThatNameNodesAreSearchedOnce(t *testing.T) {
 	}
 }
 
+// Lists explain many jobs at once. What a job waits for is said without writing down all nodes that it
+// names.
+func TestExplainingManyNamesIsCheap(t *testing.T) {
+	const nodes = 200
+	m, id := crowded(t, nodes)
+	r := Request{ID: id + 1, Tasks: nodes, Channels: 1, Owner: 2, Submitted: 1}
+	for _, n := range m.nodes {
+		r.NodeList = append(r.NodeList, n.ID)
+	}
+	submit(t, m, r)
+	m.Schedule(2)
+	if e, _ := m.Explain(r.ID, 3); len(e.Reasons) != 1 || e.Reasons[0] != ForChannels {
+		t.Error(e)
+	}
+	if n := testing.AllocsPerRun(10, func() { m.Explain(r.ID, 3) }); n > nodes*3/2 { // the fit that it looks for has one for each node
+		t.Errorf("%v allocations", n)
+	}
+	if usable, _, _ := m.countNodes(m.jobs[r.ID]); usable != nodes {
+		t.Errorf("it can use %d nodes", usable)
+	}
+	if err := m.SetDrain("n7", true); err != nil {
+		t.Fatal(err)
+	}
+	if e, _ := m.Explain(r.ID, 3); e.Reasons[0] != ForNodes || !strings.Contains(e.Detail, "n199 n200; nodes that can be used: 199") {
+		t.Error(e)
+	}
+}
+
 // A job that names a node that is gone waits alone: those that ask for as much and name none start.
 func TestAJobWithoutItsNodeHoldsUpNobody(t *testing.T) {
 	m := newMachine(t, Config{MaxRows: 1}, Node{ID: "n1", CPUs: 1}, Node{ID: "n2", CPUs: 1})
