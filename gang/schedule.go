@@ -38,17 +38,18 @@ func (m *Machine) place(now int64, d *Decision) {
 	}
 }
 
-// maxVain bounds what a pass spends on searches without a fit for jobs of one owner, in nodes that are
-// examined: some tens of ms. So an owner with thousands of different jobs delays others' starts no
-// longer than that. For 16 nodes and 8 rows it is enough for 20,000 jobs, for 1,000 nodes for at least
-// 400 that differ.
-const maxVain = 4 << 20
+// maxVain bounds what a pass spends on searches without a fit for jobs of one owner, in nodes that
+// are examined: at most some 80 ms. So an owner with thousands of different jobs delays others'
+// starts no longer than that. It is twice what 10,000 different jobs cost on 1,000 nodes
+// (BenchmarkSchedule10k1000), and on a cluster of up to 90 nodes and 8 rows enough for 20,000,
+// whatever they ask for.
+const maxVain = 16 << 20
 
 // pass goes through the queue in order. It starts jobs until one does not fit: the head. Later jobs
 // may overtake the head under the rules of backfill.go. Jobs that wait for nodes to come back, or
-// for other jobs of their owner, do not hold up others; nor do those beyond maxVain. pass reports whether another pass is
-// needed: an overtaking job has used up the limits of the head's owner, so that the head no longer
-// holds up others.
+// for other jobs of their owner, do not hold up others; nor do those beyond maxVain. pass reports
+// whether another pass is needed: an overtaking job has used up the limits of the head's owner, so
+// that the head no longer holds up others.
 func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	m.countOwners()
 	list, head := m.queue, (*job)(nil)
@@ -60,6 +61,7 @@ func (m *Machine) pass(now int64, d *Decision) (again bool) {
 	var view *prospect
 	started := false
 	for _, j := range list {
+		j.untried = false
 		if m.withheld(j) || m.knownImpossible(j) {
 			continue // only jobs of its owner, or nodes, are in its way: it does not hold up others
 		}

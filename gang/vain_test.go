@@ -36,7 +36,7 @@ func submit(t *testing.T, m *Machine, r Request) {
 // However many different jobs of one owner wait, a pass takes a bounded time, and others' jobs start.
 // What it did not come to says so, and starts when those before it are gone.
 func TestSearchesForOneOwnerAreBounded(t *testing.T) {
-	const nodes, crowd = 200, 4000
+	const nodes, crowd = 500, 5000
 	m, id := crowded(t, nodes)
 	search := nodes * (1 + m.Config().MaxRows)
 	first := id + 1
