@@ -39,7 +39,7 @@ func (m *Machine) place(now int64, d *Decision) {
 }
 
 // maxVain bounds what a pass spends on searches without a fit for jobs of one owner, in nodes that
-// are examined: at most some 80 ms. So an owner with thousands of different jobs delays others'
+// are examined: some 70 ms of a CPU. So an owner with thousands of different jobs delays others'
 // starts no longer than that. It is twice what 10,000 different jobs cost on 1,000 nodes
 // (BenchmarkSchedule10k1000), and on a cluster of up to 90 nodes and 8 rows enough for 20,000,
 // whatever they ask for.
