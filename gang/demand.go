@@ -1,6 +1,7 @@
 package gang
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 )
@@ -18,7 +19,17 @@ func (m *Machine) demandOf(r *Request) demand {
 		}
 	}
 	slices.Sort(q.must)
+	q.names = namesOf(q.must)
 	return q
+}
+
+// namesOf encodes the positions of nodes.
+func namesOf(positions []int32) string {
+	var names []byte
+	for _, pos := range positions {
+		names = binary.NativeEndian.AppendUint32(names, uint32(pos))
+	}
+	return string(names)
 }
 
 // prepare returns the job's demand and recomputes it after a change of nodes or settings. A job
@@ -51,6 +62,11 @@ func (m *Machine) possible(j *job) bool {
 		j.able = j.named && fits
 	}
 	return j.able
+}
+
+// knownImpossible reports whether it is known that the job is not possible.
+func (m *Machine) knownImpossible(j *job) bool {
+	return j.layout == m.layout && j.tried && !j.able
 }
 
 // fitFor finds a fit for a job in g.
@@ -92,14 +108,20 @@ func (m *Machine) tooManyCPUs(j *job, ga *gang, s fit) bool {
 	return added > 0 && m.OwnerUse(j.req.Owner).CPUs+added > maxCPUs
 }
 
-// memo remembers the shapes that did not fit earlier in this pass. A pass only takes resources, so
-// these shapes do not fit later in the pass either.
+// memo remembers what did not fit earlier in this pass. A pass only takes resources, so it does not
+// fit later in the pass either.
 type memo struct {
-	now, common map[shape]struct{} // by the grid that was searched
+	now, common map[placement]struct{} // by the grid that was searched
+}
+
+// placement is all that decides where a request fits: its shape, and the nodes that it names.
+type placement struct {
+	shape
+	nodes string // as demand.names
 }
 
 func newMemo() memo {
-	return memo{now: make(map[shape]struct{}), common: make(map[shape]struct{})}
+	return memo{now: make(map[placement]struct{}), common: make(map[placement]struct{})}
 }
 
 func (o *memo) clear() {
@@ -107,19 +129,20 @@ func (o *memo) clear() {
 	clear(o.common)
 }
 
-// remembered is fitFor behind one of the memo's maps: it does not search again for a shape that
-// failed before.
-func (m *Machine) remembered(failed map[shape]struct{}, g *grid, j *job, growth int) (fit, bool) {
+// remembered is fitFor behind one of the memo's maps: it does not search again for what failed
+// before.
+func (m *Machine) remembered(failed map[placement]struct{}, g *grid, j *job, growth int) (fit, bool) {
 	q := m.prepare(j)
-	if len(q.must) > 0 {
-		return m.fitFor(g, j, growth) // a shape does not contain the listed nodes
+	if !j.named {
+		return fit{}, false // whatever is free, and so not remembered
 	}
-	if _, known := failed[q.shape]; known {
+	wanted := placement{q.shape, q.names}
+	if _, known := failed[wanted]; known {
 		return fit{}, false
 	}
 	s, ok := m.fitFor(g, j, growth)
 	if !ok {
-		failed[q.shape] = struct{}{}
+		failed[wanted] = struct{}{}
 	}
 	return s, ok
 }

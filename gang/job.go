@@ -38,6 +38,8 @@ type job struct {
 
 	ran time.Duration // run time so far, as of the last Schedule
 
+	untried bool // it waits, and the last pass that came to it has not searched for it; see maxVain
+
 	// The following is derived from req and is valid while layout is the Machine's.
 	layout uint64
 	demand demand

@@ -29,7 +29,9 @@ type Machine struct {
 
 	owners  map[OwnerID]Owner
 	limited bool                 // some owner has limits
+	sizes   []int                // per number of nodes: the most CPUs that as many have
 	uses    map[OwnerID]OwnerUse // use by owners with limits, during a pass
+	vain    map[OwnerID]int      // what searches without a fit for jobs of an owner have cost in this pass, as finder.examined
 
 	head    headState
 	settled int64         // cluster time up to which job.ran is accounted
@@ -57,6 +59,7 @@ func New(cfg Config) *Machine {
 		jobs:   make(map[JobID]*job),
 		memo:   newMemo(),
 		uses:   make(map[OwnerID]OwnerUse),
+		vain:   make(map[OwnerID]int),
 	}
 	m.rebuild()
 	return m

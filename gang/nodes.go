@@ -92,6 +92,7 @@ func (m *Machine) rebuild() {
 	for pos, n := range m.nodes {
 		n.pos = int32(pos)
 	}
+	m.measureNodes()
 	m.finder.nodes = m.nodes
 	m.grid = newGrid(m.nodes, m.cfg.MaxRows, rows)
 	m.empty = newGrid(m.nodes, 1, 1)

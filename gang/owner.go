@@ -179,16 +179,19 @@ func (m *Machine) wanted(r *Request) int {
 	if nodes == 0 {
 		nodes = r.Tasks
 	}
-	sizes := make([]int, 0, len(m.nodes))
+	return min(cpus, m.sizes[min(nodes, len(m.nodes))])
+}
+
+// measureNodes computes sizes.
+func (m *Machine) measureNodes() {
+	m.sizes = make([]int, 1, len(m.nodes)+1)
 	for _, n := range m.nodes {
-		sizes = append(sizes, n.CPUs)
+		m.sizes = append(m.sizes, n.CPUs)
 	}
-	slices.SortFunc(sizes, func(a, b int) int { return b - a })
-	total := 0
-	for _, size := range sizes[:min(nodes, len(sizes))] {
-		total += size
+	slices.SortFunc(m.sizes[1:], func(a, b int) int { return b - a })
+	for i := range m.nodes {
+		m.sizes[i+1] += m.sizes[i]
 	}
-	return min(cpus, total)
 }
 
 // ownerDetail compares the owner's use with the owner's limits.

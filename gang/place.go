@@ -18,7 +18,8 @@ type shape struct {
 // demand is a shape with the nodes that it must include.
 type demand struct {
 	shape
-	must []int32 // ascending positions
+	must  []int32 // ascending positions
+	names string  // the same, for comparisons
 }
 
 // fit is a place for a demand: a row, and CPUs and ranks on nodes.
@@ -48,6 +49,7 @@ type finder struct {
 	sorted   []int32 // indices in elig of the optional nodes, largest cap first, then node order
 	bucket   []int32
 	picks    []pick
+	examined int // nodes, in all rows, since the finder was made: what its searches have cost
 }
 
 // find returns a fit for q in the fullest row that holds it, so that there are few rows, or in a
@@ -113,6 +115,7 @@ func (r *gridRow) mayHold(q *demand) bool {
 // listNodes collects the nodes with enough memory that are neither drained nor closed by
 // exclusivity.
 func (f *finder) listNodes(g *grid, q *demand) bool {
+	f.examined += len(g.mem)
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
 		if !g.open(q, pos) {
@@ -147,8 +150,12 @@ func (g *grid) open(q *demand, pos int32) bool {
 func (f *finder) chooseIn(g *grid, q *demand, r int) bool {
 	row := &g.rows[r]
 	f.caps = f.caps[:0]
-	for _, pos := range f.elig {
-		f.caps = append(f.caps, row.channelsFor(row.free[pos]/int32(q.cpus), q, pos))
+	for i, pos := range f.elig {
+		c := row.channelsFor(row.free[pos]/int32(q.cpus), q, pos)
+		if f.examined++; c == 0 && i < len(q.must) {
+			return false
+		}
+		f.caps = append(f.caps, c)
 	}
 	return f.choose(q)
 }

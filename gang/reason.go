@@ -3,6 +3,7 @@ package gang
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Reason is an obstacle that keeps a job waiting.
@@ -26,7 +27,8 @@ const (
 	ForGang
 	// ForPass: the job was submitted after the last Schedule.
 	ForPass
-	// ForOwner: the job's owner has the most jobs or CPUs that the owner's limits allow.
+	// ForOwner: the job's owner has the most jobs or CPUs that the owner's limits allow, or so many
+	// waiting jobs that the last pass has not come to this one.
 	ForOwner
 )
 
@@ -57,19 +59,9 @@ func (r Reason) String() string {
 // detail compares the job's demand with the free resources, for the first reason.
 func (m *Machine) detail(j *job, reasons []Reason) string {
 	usable, roomy, alone := m.countNodes(j)
-	wants := plural(j.req.Tasks, "task")
-	switch {
-	case len(j.req.NodeList) > 0:
-		wants = string(j.req.NodeList[0])
-		for _, id := range j.req.NodeList[1:] {
-			wants += " " + string(id)
-		}
-	case j.req.Nodes > 0:
-		wants = plural(j.req.Nodes, "node")
-	}
 	switch reasons[0] {
 	case ForNodes:
-		return fmt.Sprintf("it asks for %s; nodes that can be used: %d", wants, usable)
+		return fmt.Sprintf("it asks for %s; nodes that can be used: %d", j.wants(), usable)
 	case ForMemory:
 		return fmt.Sprintf("it asks for %s on each node; nodes with that free: %d of %d", FormatMemoryAsked(j.req.MemPerNode), roomy, usable)
 	case ForExclusive:
@@ -80,6 +72,9 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 		return fmt.Sprintf("it asks for %s of each task; no row has as many, and there can be no more than %s",
 			plural(j.req.Channels, "channel"), plural(m.cfg.MaxRows, "row"))
 	case ForOwner:
+		if j.untried {
+			return "too many of them wait before it; it is looked at when some of these run, or were cancelled"
+		}
 		return m.ownerDetail(j)
 	case ForTurn:
 		if m.head.job != nil {
@@ -91,11 +86,31 @@ func (m *Machine) detail(j *job, reasons []Reason) string {
 	}
 }
 
+// wants describes the nodes that a job asks for.
+func (j *job) wants() string {
+	switch {
+	case len(j.req.NodeList) > 0:
+		names := make([]string, len(j.req.NodeList))
+		for i, id := range j.req.NodeList {
+			names[i] = string(id)
+		}
+		return strings.Join(names, " ")
+	case j.req.Nodes > 0:
+		return plural(j.req.Nodes, "node")
+	}
+	return plural(j.req.Tasks, "task")
+}
+
 // countNodes counts the nodes that a job can use: the listed nodes, or all that are not drained.
 // roomy counts those with enough memory, alone those that exclusivity leaves open to the job.
 func (m *Machine) countNodes(j *job) (usable, roomy, alone int) {
+	must := m.prepare(j).must
 	for pos, n := range m.nodes {
-		if n.drained || (len(j.req.NodeList) > 0 && !slices.Contains(j.req.NodeList, n.ID)) {
+		listed := len(j.req.NodeList) == 0
+		if len(must) > 0 && int(must[0]) == pos {
+			must, listed = must[1:], true
+		}
+		if n.drained || !listed {
 			continue
 		}
 		usable++
@@ -118,7 +133,7 @@ func (m *Machine) reasons(j *job) []Reason {
 		return []Reason{ForPass}
 	}
 	m.countOwners()
-	if m.withheld(j) {
+	if m.withheld(j) || j.untried {
 		return []Reason{ForOwner}
 	}
 	if _, ok := m.fitFor(m.grid, j, anyGrowth); ok {

@@ -38,6 +38,7 @@ func (f *finder) findShared(g *grid, q *demand, growth int) (fit, bool) {
 
 // chooseShared picks among the nodes that are completely free in row r.
 func (f *finder) chooseShared(g *grid, q *demand, r int) bool {
+	f.examined += len(f.elig)
 	f.caps = f.caps[:0]
 	for _, pos := range f.elig {
 		c := int32(0)

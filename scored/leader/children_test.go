@@ -238,7 +238,7 @@ func TestChildrensEnvironment(t *testing.T) {
 		if !proto.Equal(record.Spec, child.spec) {
 			t.Errorf("protocol %d: the log has another job than the leader", version)
 		}
-		if child.bytes > 1000 {
+		if child.bytes > 1000+len(want)*textBytes {
 			t.Errorf("it counts for %d bytes", child.bytes)
 		}
 		if text := w.seen.String(); small && w.largest > 10_000 || !small && w.largest < 100_000 {

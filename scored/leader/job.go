@@ -77,7 +77,7 @@ type job struct {
 	parents uint64
 	preput  []state.Pair
 	memory  int64            // bytes promised on each node
-	bytes   int              // size of spec without what is shared with the parent
+	bytes   int              // that spec takes in memory, without what is shared with the parent
 	own     *scorev1.JobSpec // spec of a spawned job without what is shared with the parent, until it is in the log
 	request gang.Request
 	key     *Key           // of its submission to this leader; nil: none

@@ -3,8 +3,6 @@ package leader
 import (
 	"score/gang"
 	"score/scored/state"
-
-	"google.golang.org/protobuf/proto"
 )
 
 // numbers are numbers that agents have got from a controller.
@@ -50,7 +48,7 @@ func (c *controller) restoreJob(record *state.Job) {
 		charged: record.Usage,
 		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
 		restarts: record.Restarts, because: record.Because, earlier: record.Earlier,
-		row: -1, codeRank: noRank, bytes: proto.Size(record.Spec),
+		row: -1, codeRank: noRank, bytes: specBytes(record.Spec),
 	}
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()

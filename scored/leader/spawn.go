@@ -65,7 +65,10 @@ func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 	child.parent, child.parents = parent, parent.id
 	child.own = proto.CloneOf(child.listed)
 	child.own.Env = own
-	child.bytes = proto.Size(child.own)
+	child.bytes = specBytes(child.own)
+	if len(own) > 0 {
+		child.bytes += len(spec.GetEnv()) * textBytes // only the texts are shared
+	}
 	if err := c.mayHaveChild(child); err != nil {
 		return nil, err
 	}

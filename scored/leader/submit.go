@@ -80,7 +80,7 @@ func (c *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job 
 	spec = boundTo(user.GetNode(), spec)
 	return &job{
 		id: c.nextJob, spec: spec, listed: listedSpec(spec), user: user,
-		state: queued, submitted: c.now, row: -1, codeRank: noRank, bytes: proto.Size(spec),
+		state: queued, submitted: c.now, row: -1, codeRank: noRank, bytes: specBytes(spec),
 	}
 }
 
@@ -168,7 +168,7 @@ func (c *controller) enqueue(j *job) error {
 	}
 	spec := proto.CloneOf(j.spec)
 	spec.Oversubscribe = true
-	j.spec, j.listed, j.bytes = spec, listedSpec(spec), proto.Size(spec)
+	j.spec, j.listed, j.bytes = spec, listedSpec(spec), specBytes(spec)
 	j.request = j.requestOf()
 	return c.gang.Submit(j.request)
 }
@@ -178,7 +178,7 @@ func (c *controller) enqueue(j *job) error {
 func (c *controller) useCommittedSpec(j *job) {
 	c.readState(func(s *state.State) {
 		if record := s.Job(j.id); record != nil && record.Phase != state.Done {
-			j.spec = record.Spec
+			j.spec, j.listed = record.Spec, listedSpec(record.Spec)
 		}
 	})
 }
@@ -215,6 +215,19 @@ func (j *job) requestOf() gang.Request {
 		r.NodeList = append(r.NodeList, gang.NodeID(name))
 	}
 	return r
+}
+
+// textBytes is what each text of a list takes in memory beside its bytes: two words, and what the
+// allocator rounds up. A job may have as many texts as bytes.
+const textBytes = 24
+
+// specBytes returns what a spec takes in memory.
+func specBytes(spec *scorev1.JobSpec) int {
+	texts := len(spec.GetArgv()) + len(spec.GetEnv()) + len(spec.GetNodeList())
+	for _, c := range spec.GetCommands() {
+		texts += len(c.GetArgv()) + len(c.GetEnv())
+	}
+	return proto.Size(spec) + texts*textBytes
 }
 
 // listedSpec returns the spec for lists and other users, without the environment: it may hold

@@ -15,8 +15,8 @@ const (
 	// maxJobsOfOne is the default limit of a user's jobs that wait or run: three quarters of what
 	// the cluster keeps, so that one user's burst never shuts the others out.
 	maxJobsOfOne = state.MaxUnfinished / 4 * 3
-	// maxBytesOfOne bounds the total size of the command lines and environments of a user's jobs
-	// that wait or run: ten times that of 10,000 jobs from a login shell. Every server keeps them
+	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or run
+	// take (specBytes): ten times that of 10,000 jobs from a login shell. Every server keeps them
 	// in memory and in its log.
 	maxBytesOfOne = 256 << 20
 )
@@ -30,7 +30,7 @@ type account struct {
 	limits    *scorev1.UserLimits
 	kept      bool // the state has a record
 	jobs      int  // that wait or run, including spawned ones
-	bytes     int  // size of their specs
+	bytes     int  // that their specs take
 	lookups   int  // of names, pending
 	published int  // bytes of their names, and of the answers kept about names
 	points    int  // of priority

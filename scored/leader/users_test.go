@@ -3,6 +3,7 @@ package leader
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"slices"
@@ -255,6 +256,37 @@ func TestBurstLeavesRoom(t *testing.T) {
 	if points := w.b.accounts[2].points; points <= w.b.accounts[1].points {
 		t.Errorf("job %d: %d points, and the one with the burst has %d", again, points, w.b.accounts[1].points)
 	}
+}
+
+// TestShortTextsCountForWhatTheyTake: jobs with as many arguments as bytes take no more memory than
+// counts for their user.
+func TestShortTextsCountForWhatTheyTake(t *testing.T) {
+	const jobs, arguments = 10, 60_000
+	w := newWorld(t)
+	w.quiet = true
+	w.connect(hello("n1", 1))
+	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 1}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	before := bytesInUse()
+	for range jobs {
+		spec := jobSpec(1) // each has its own, as from the wire
+		spec.Argv = append(spec.Argv, make([]string, arguments)...)
+		w.submitAs(7, spec)
+	}
+	if took, counted := bytesInUse()-before, w.b.accounts[7].bytes; took > counted {
+		t.Errorf("%d bytes are in use, %d are counted", took, counted)
+	}
+	runtime.KeepAlive(w)
+}
+
+// bytesInUse returns the bytes that are in use.
+func bytesInUse() int {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int(stats.HeapAlloc)
 }
 
 // TestDescriptionsHaveABound: one user's command lines cannot fill the servers' memory.

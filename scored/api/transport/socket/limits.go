@@ -39,6 +39,14 @@ const (
 	// answers delays only his own.
 	maxReadsOfUser  = 16
 	maxReadsOfAgent = 4 * maxReadsOfUser
+	// maxTurnsOfUser bounds the other calls of a user that are handled at once; more wait for their turn.
+	// The leader decides in the order of arrival, so another user's call waits for all that are being
+	// handled. 16 are enough to share the commits.
+	maxTurnsOfUser  = 16
+	maxTurnsOfAgent = 4 * maxTurnsOfUser
+	// turnTime bounds the turn of a call that may wait for something that is not the daemon's: the end
+	// of a job, or what ranks write. A user can begin at least 1,600 of these per second.
+	turnTime = 10 * time.Millisecond
 	// answerTimeout is how long a caller may take to take such an answer. It is a program of this
 	// host, or a daemon.
 	answerTimeout = 30 * time.Second
@@ -56,8 +64,9 @@ type Bounds struct {
 	// Calls under way, and Bytes of their requests.
 	Calls int
 	Bytes int64
-	// Reads are the calls that are answered at the same time with what may be large.
-	Reads int
+	// Reads are the calls that are answered at the same time with what may be large, Turns the others
+	// that are handled at the same time.
+	Reads, Turns int
 	// TooMany and TooLarge are the errors beyond them, with a formatting verb for the number of
 	// calls, and of MiB.
 	TooMany, TooLarge string
@@ -66,7 +75,7 @@ type Bounds struct {
 // OfUser returns the bounds of each user.
 func OfUser(whose func(*http.Request) (any, error)) Bounds {
 	return Bounds{
-		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser, Reads: maxReadsOfUser,
+		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser, Reads: maxReadsOfUser, Turns: maxTurnsOfUser,
 		TooMany:  "%d of your calls are under way, and there can be no more; wait until some are over",
 		TooLarge: "your requests that are under way take more than %d MiB; send fewer at once",
 	}
@@ -75,7 +84,7 @@ func OfUser(whose func(*http.Request) (any, error)) Bounds {
 // OfAgent returns the bounds of all users of an agent's host together.
 func OfAgent(whose func(*http.Request) (any, error)) Bounds {
 	return Bounds{
-		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent, Reads: maxReadsOfAgent,
+		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent, Reads: maxReadsOfAgent, Turns: maxTurnsOfAgent,
 		TooMany:  "%d calls by way of this host's agent are under way, and there can be no more; wait until some are over",
 		TooLarge: "the requests by way of this host's agent that are under way take more than %d MiB; wait until some are over",
 	}
@@ -87,6 +96,7 @@ type limits struct {
 	next    http.Handler
 	streams map[string]bool // procedures whose requests are streams
 	reads   map[string]bool // procedures that answer at once with what may be large
+	waits   map[string]bool // procedures that may wait for something that is not the daemon's
 	refuse  *connect.ErrorWriter
 	// timeout is that of requests, taking that of answers.
 	timeout, taking time.Duration
@@ -101,6 +111,7 @@ type load struct {
 	refusals int
 	bytes    int64
 	reads    chan struct{} // has an element for each that is answered
+	turns    chan struct{} // has an element for each other call that has its turn
 }
 
 // NewLimits returns a handler that passes calls within the bounds to next, and refuses others.
@@ -110,7 +121,7 @@ func NewLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOptio
 
 func newLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOption) *limits {
 	l := &limits{
-		Bounds: bounds, next: next, streams: make(map[string]bool), reads: make(map[string]bool),
+		Bounds: bounds, next: next, streams: make(map[string]bool), reads: make(map[string]bool), waits: make(map[string]bool),
 		refuse: connect.NewErrorWriter(options...), timeout: bodyTimeout, taking: answerTimeout, loads: make(map[any]*load),
 	}
 	services := scorev1.File_score_v1_user_proto.Services()
@@ -120,6 +131,7 @@ func newLimits(next http.Handler, bounds Bounds, options ...connect.HandlerOptio
 			m := methods.Get(k)
 			l.streams[procedureOf(m)] = m.IsStreamingClient()
 			l.reads[procedureOf(m)] = reads(m)
+			l.waits[procedureOf(m)] = waits(m)
 		}
 	}
 	return l
@@ -133,6 +145,11 @@ func reads(m protoreflect.MethodDescriptor) bool {
 		}
 	}
 	return false
+}
+
+// waits reports whether a method may wait for a program or for another daemon.
+func waits(m protoreflect.MethodDescriptor) bool {
+	return m.IsStreamingServer() || m.IsStreamingClient() || m.Name() == "WaitJob" || m.Name() == "ConfirmOutput"
 }
 
 func procedureOf(method protoreflect.MethodDescriptor) string {
@@ -151,9 +168,15 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.refuseCall(w, r, who, err)
 		return
 	}
-	body := &meteredBody{ReadCloser: r.Body, limits: l, who: who}
+	turn := l.turnOf(has, r.URL.Path)
+	defer turn.end()
+	body := &meteredBody{ReadCloser: r.Body, limits: l, who: who, ctx: r.Context(), turn: turn}
 	defer func() { l.leave(who, body.size) }()
-	if !l.streams[r.URL.Path] {
+	if l.streams[r.URL.Path] {
+		if turn.take(r.Context()) != nil {
+			return // nobody waits for the answer
+		}
+	} else {
 		body.controller = http.NewResponseController(w)
 		_ = body.controller.SetReadDeadline(time.Now().Add(l.timeout)) // all connections of package net have them
 		r.Body = body
@@ -170,11 +193,23 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w = answer
 	}
 	l.next.ServeHTTP(w, r)
+	turn.end() // the caller may take its time
 	if r.ProtoMajor >= 2 {
 		// Otherwise the call would be over for this handler before the caller has taken the end of
 		// the answer, and any number of such calls could wait.
 		_ = http.NewResponseController(w).Flush() // the caller may be gone
 	}
+}
+
+// turnOf returns the turn of a call.
+func (l *limits) turnOf(has *load, procedure string) *turn {
+	switch {
+	case l.reads[procedure]:
+		return &turn{} // those have turns of their own
+	case l.waits[procedure]:
+		return &turn{turns: has.turns, most: turnTime}
+	}
+	return &turn{turns: has.turns}
 }
 
 // timedAnswer is an answer that the caller must take in time.
@@ -234,7 +269,7 @@ func (l *limits) enter(who any, length int64) (*load, error) {
 func (l *limits) loadOf(who any) *load {
 	has := l.loads[who]
 	if has == nil {
-		has = &load{reads: make(chan struct{}, l.Reads)}
+		has = &load{reads: make(chan struct{}, l.Reads), turns: make(chan struct{}, l.Turns)}
 		l.loads[who] = has
 	}
 	return has
@@ -319,13 +354,15 @@ func (l *limits) leave(who any, bytes int64) {
 }
 
 // meteredBody counts a request while it comes, and ends it if it becomes too large or takes too
-// long.
+// long. A whole request waits for its turn; one that still comes takes none.
 type meteredBody struct {
 	io.ReadCloser
 	limits     *limits
 	controller *http.ResponseController
 	who        any
 	size       int64 // that was counted
+	ctx        context.Context
+	turn       *turn
 }
 
 // Read implements io.Reader. Its errors are for the caller.
@@ -341,6 +378,11 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 		return 0, connect.NewError(connect.CodeDeadlineExceeded, fmt.Errorf("the request did not come within %v", b.limits.timeout))
 	case err != nil:
 		_ = b.controller.SetReadDeadline(time.Time{}) // the answer may take its time; see ServeHTTP
+	}
+	if errors.Is(err, io.EOF) {
+		if gone := b.turn.take(b.ctx); gone != nil {
+			return 0, gone
+		}
 	}
 	return n, err
 }

@@ -91,7 +91,9 @@ func TestCallsUnderWay(t *testing.T) {
 			var l *limits
 			var calls, begun sync.WaitGroup
 			end := make(chan struct{})
-			l = newLimits(readAll(&l, func() { begun.Done(); <-end }), OfUser(byHeader))
+			bounds := OfUser(byHeader)
+			bounds.Turns = c.calls // all are handled at once
+			l = newLimits(readAll(&l, func() { begun.Done(); <-end }), bounds)
 			begun.Add(c.calls)
 			for range c.calls {
 				calls.Go(func() { call(l, 7, &zeros{left: c.size}, c.size) })
