@@ -15,6 +15,9 @@ RECORD ?=
 # More packages than CPUs run at once: most of their time is waiting.
 LONGEST := ./tests/system ./tests/chaos ./nodeagent ./tests/streams ./tests/failures
 
+# Other users run what the tests build, whatever the umask of the shell.
+TESTS := umask 022; $(PURE)
+
 # What a shell has set for a cluster of its own means nothing to the clusters started here.
 unexport SCORE_SOCKET SCORE_FABRIC_DIR SCORE_CONFIG
 
@@ -56,12 +59,12 @@ demo-ha: ## three servers and three nodes on loopback; the server that leads is 
 test: ## set up, then unit and whole-system tests, with a closing count
 	@.ci/setup build test
 	@$(MAKE) --no-print-directory build tools-test
-	@$(PURE) $(TOOLS)/gotestsum --format standard-quiet -- -vet=off -timeout 20m -p $$((($$(nproc) * 3 + 1) / 2)) $(LONGEST) ./...
+	@$(TESTS) $(TOOLS)/gotestsum --format standard-quiet -- -vet=off -timeout 20m -p $$((($$(nproc) * 3 + 1) / 2)) $(LONGEST) ./...
 
 .PHONY: test-short
 test-short: ## unit tests alone, without real clusters and tests that wait for seconds, in a minute
 	@.ci/setup build
-	@$(PURE) go test -short -vet=off -p $$((($$(nproc) * 3 + 1) / 2)) $$(go list ./... | grep -v '^score/tests/')
+	@$(TESTS) go test -short -vet=off -p $$((($$(nproc) * 3 + 1) / 2)) $$(go list ./... | grep -v '^score/tests/')
 
 .PHONY: check
 check: ## what CI runs besides the tests: format, vet, lint, generated code, race, fuzz
