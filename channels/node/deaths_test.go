@@ -57,18 +57,6 @@ func TestDeath(t *testing.T) {
 	}
 }
 
-// TestPeerEnded: whoever knows that a node is lost tells its ranks' peers.
-func TestPeerEnded(t *testing.T) {
-	c := newCluster(t, 2, Config{})
-	zero := c.join(t, c.jobs, 0, 1)
-	c.jobs[0].PeerEnded(0, link.EndDied) // not a peer
-	c.jobs[0].PeerEnded(1, 99)
-	c.jobs[0].PeerEnded(1, link.EndDied)
-	if dead := zero.gone(); dead != 1 {
-		t.Errorf("rank %d died", dead)
-	}
-}
-
 // TestDeathsBefore: contexts of one node that are made after a death know of it, and earlier ones
 // are notified.
 func TestDeathsBefore(t *testing.T) {
@@ -161,7 +149,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("peers: %v", err)
 	}
 	j.Ended(0)
-	j.PeerEnded(1, link.EndDied)
+	j.peerEnded(1, 1, link.EndDied)
 	server, file, err := handover.Pair()
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,6 @@ var errEvent = errors.New("tipc: not an event of the topology service")
 
 // A subscription and an event, in the byte order of the machine.
 const (
-	rangeBytes  = 12
 	subFilterAt = 16
 	subHandleAt = 20
 	subTimeAt   = 12
