@@ -71,14 +71,6 @@ func eachShape(t *testing.T, f func(t *testing.T, j job)) {
 	}
 }
 
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
-}
-
 func peer(rank int) tag.Peer { return tag.Peer{Rank: uint32(rank)} }
 
 var lengths = []int{0, 1, 8, 40, 5000, 16 << 10, 16<<10 + 1, 64 << 10, 1 << 20, 3<<20 + 7}
@@ -88,7 +80,7 @@ func TestAnyLengthExpectedAndNot(t *testing.T) {
 		for _, n := range lengths {
 			for _, expected := range []bool{true, false} {
 				for _, sync := range []bool{false, true} {
-					data, got := randomBytes(n), make([]byte, n+10)
+					data, got := localtest.RandomBytes(n), make([]byte, n+10)
 					var s, r tag.Op
 					criteria := tag.Criteria{Source: peer(0), Tag: 0xab}
 					send := func() {
@@ -127,7 +119,7 @@ func TestAnyLengthExpectedAndNot(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		for _, n := range []int{100, 100_000} {
-			data, got := randomBytes(n), make([]byte, 60)
+			data, got := localtest.RandomBytes(n), make([]byte, 60)
 			var s, r tag.Op
 			_ = j[1].ep.Receive(&r, tag.Criteria{Source: tag.AnyPeer}, got)
 			_ = j[0].ep.Send(&s, peer(1), 0, data)
@@ -151,7 +143,7 @@ func TestCancelProbeAndClaim(t *testing.T) {
 			t.Errorf("canceled: %v", r.Err)
 		}
 		for _, n := range []int{20, 300_000} {
-			data := randomBytes(n)
+			data := localtest.RandomBytes(n)
 			_ = j[0].ep.Send(&s, peer(1), 7, data)
 			var h *tag.Held
 			j.until(t, func() bool { h = j[1].ep.Claim(c); return h != nil })
@@ -214,7 +206,7 @@ func TestManyIntoOneBuffer(t *testing.T) {
 		untagged := tag.Criteria{Space: tag.Untagged, Source: tag.AnyPeer}
 		var want [][]byte
 		send := func(n int) {
-			data := randomBytes(n)
+			data := localtest.RandomBytes(n)
 			want = append(want, data)
 			var s tag.Op
 			_ = j[0].ep.SendWith(&s, peer(1), 0, data, tag.SendOptions{Space: tag.Untagged})
@@ -499,7 +491,7 @@ func TestNoAllocationPerMessage(t *testing.T) {
 // The sender still learns that they are there.
 func TestReceiverLeavesAtOnce(t *testing.T) {
 	j := start(t, 1, 2, tag.Settings{})
-	data, got := randomBytes(4<<20), make([]byte, 4<<20)
+	data, got := localtest.RandomBytes(4<<20), make([]byte, 4<<20)
 	var s, r tag.Op
 	if err := errors.Join(
 		j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: 1}, got), j[0].ep.Send(&s, peer(1), 1, data)); err != nil {

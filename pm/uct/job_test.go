@@ -2,7 +2,6 @@ package uct_test
 
 import (
 	"errors"
-	"math/rand/v2"
 	"score/pm"
 	"score/pm/local/localtest"
 	"score/pm/uct"
@@ -96,14 +95,6 @@ func eachShape(t *testing.T, f func(t *testing.T, j job)) {
 	for name, shape := range shapes {
 		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1])) })
 	}
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
 }
 
 // regions makes memory of rank 1 of both kinds.
