@@ -58,7 +58,7 @@ type perJob struct {
 	servesPMIx  bool      // the job's endpoint is the loop's: preparation is over
 	messages    *messages // nil: the job's ranks get no PMI, or it is being prepared
 	after       []func()  // postponed by runLater
-	mail        mail
+	outbox      outbox
 	launchedAt  int64  // CLOCK_MONOTONIC of the first fork, in nanoseconds
 	phases      phases // of the job's start
 	kept        int    // bytes that came from the job's other nodes
@@ -142,7 +142,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earliest(s.life.Deadline(), s.flushAt, s.mail.asks.next, s.deadlinePMIx(), s.messages.deadline()))
+		events, err := s.loop.wait(earliest(s.life.Deadline(), s.flushAt, s.outbox.asks.next, s.deadlinePMIx(), s.messages.deadline()))
 		if err != nil {
 			return err
 		}
