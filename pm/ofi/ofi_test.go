@@ -60,12 +60,8 @@ func start(t testing.TB, nodes, perNode, queue int, o ofi.EndpointOptions) job {
 	return j
 }
 
-var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
-
 func eachShape(t *testing.T, f func(t *testing.T, j job)) {
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1], 0, ofi.EndpointOptions{})) })
-	}
+	localtest.EachShape(t, func(t *testing.T, nodes, perNode int) { f(t, start(t, nodes, perNode, 0, ofi.EndpointOptions{})) })
 }
 
 const patience = 20 * time.Second

@@ -192,7 +192,7 @@ func TestReceivesFromLostPeers(t *testing.T) {
 
 // TestLimitsBelowOneMessage: with limits that no message fits into, messages go one by one.
 func TestLimitsBelowOneMessage(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range localtest.Shapes {
 		t.Run(name, func(t *testing.T) {
 			j := start(t, shape[0], shape[1], tag.Settings{SendBytes: 1, PoolBytes: 1, EagerLocal: 64 << 10})
 			const n, size = 200, 30_000

@@ -63,12 +63,8 @@ func (j job) until(t testing.TB, done func() bool) {
 	}, done)
 }
 
-var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
-
 func eachShape(t *testing.T, f func(t *testing.T, j job)) {
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1], tag.Settings{})) })
-	}
+	localtest.EachShape(t, func(t *testing.T, nodes, perNode int) { f(t, start(t, nodes, perNode, tag.Settings{})) })
 }
 
 func peer(rank int) tag.Peer { return tag.Peer{Rank: uint32(rank)} }
@@ -234,7 +230,7 @@ func TestManyIntoOneBuffer(t *testing.T) {
 // TestUnexpectedMessagesAreBounded: a flood that nobody receives takes no more memory than the
 // settings say, ends for the sender as sends under way, and arrives when it is asked for.
 func TestUnexpectedMessagesAreBounded(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range localtest.Shapes {
 		t.Run(name, func(t *testing.T) {
 			const n, size = 2000, 4000
 			j := start(t, shape[0], shape[1], tag.Settings{PoolBytes: 256 << 10})
@@ -462,7 +458,7 @@ func TestPeerCloses(t *testing.T) {
 }
 
 func TestNoAllocationPerMessage(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range localtest.Shapes {
 		j := start(t, shape[0], shape[1], tag.Settings{})
 		for _, n := range []int{8, 4000, 100_000} {
 			data, got := make([]byte, n), make([]byte, n)
