@@ -119,7 +119,8 @@ func TestUsersShareTheRoom(t *testing.T) {
 		if wanted := int(seed) < limit/userShare/size; (err == nil) != wanted || err != nil && !errors.Is(err, ErrFull) {
 			t.Errorf("file %d that ann's job holds: %v", seed, err)
 		}
-		if want := fmt.Sprintf("of the %d that those of one user may take of the %d for all", c.quota(), limit); err != nil && !strings.Contains(err.Error(), want) {
+		want := fmt.Sprintf("of the %d that those of one user may take of the %d for all", c.quota(), limit)
+		if err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
