@@ -85,7 +85,7 @@ type job struct {
 	earlier *scorev1.Usage // usage of earlier attempts; nil: nothing
 
 	attempt
-	attempts  uint32 // how many there were
+	attempts  uint32 // how often it was given places
 	restarts  uint32 // attempts after ranks may have run
 	because   string // why it was last requeued; empty: it never was
 	submitted int64
