@@ -17,8 +17,6 @@ var (
 	ErrFlow = errors.New("channels: the receiver uses another flow control")
 	// ErrRank: not a rank of the job, or not one of this node.
 	ErrRank = errors.New("channels: no such rank on this node")
-	// ErrWriterGone: the sender died while it was writing the message.
-	ErrWriterGone = errors.New("channels: the sender died while writing the message")
 	// ErrRevoked: the agent has the driver lock, or is about to take it.
 	ErrRevoked = errors.New("channels: the node's agent drives this context now")
 	// ErrHeld: another thread of the process has the driver lock.

@@ -4,16 +4,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"score/nodeagent/agentdir"
-	"score/nodeagent/cgroup"
 	"score/nodeagent/dataplane"
 	"score/nodeagent/filetransfer"
-	"score/nodeagent/hostinfo"
 	"score/nodeagent/idlewatch"
 	"score/nodeagent/jobdirs"
 	"score/nodeagent/jobs"
@@ -21,8 +17,6 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/neighbours"
 	"score/nodeagent/peers"
-	"score/nodeagent/privateipc"
-	"score/nodeagent/privateshm"
 	"score/nodeagent/realtime"
 	"score/nodeagent/staging"
 	"score/nodeagent/stewardpool"
@@ -71,7 +65,7 @@ type Agent struct {
 	metricsProblem atomic.Pointer[string] // why the metrics are not served; nil: they are
 	noBearer       atomic.Bool            // the log says so
 
-	// workers counts the goroutines that act for a job. working ends when the agent must stop.
+	// workers counts the goroutines that act for a job. running ends when the agent must stop.
 	workers sync.WaitGroup
 	running context.Context
 }
@@ -142,19 +136,12 @@ func (a *Agent) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cache, err := staging.Open(a.options.StageDir, a.options.StageLimit)
+	cache, err := a.openFiles(orphans)
 	if err != nil {
-		_ = a.pool.Close(ctx) // as below
+		_ = a.pool.Close(ctx) // jobs that were found run on without an agent; new stewards end
 		return err
 	}
 	defer cache.Close()
-	a.files = filetransfer.New(filetransfer.Options{
-		Node: a.options.Name, Cache: cache, Peers: a.peers, Go: a.workers.Go, Logger: a.log,
-	})
-	if err = a.dirs.Open(orphans); err != nil {
-		_ = a.pool.Close(ctx) // as below
-		return err
-	}
 	defer func() {
 		a.dirs.Stop()
 		a.workers.Wait() // serve has, unless it was not reached
@@ -163,8 +150,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.dirs.SweepFiles(orphans)
 	listener, err := a.listen(orphans)
 	if err != nil {
-		// Jobs that were found run on without an agent; new stewards end.
-		_ = a.pool.Close(ctx)
+		_ = a.pool.Close(ctx) // as above
 		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
 	}
 	defer listener.Close()
@@ -177,6 +163,22 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.serve(ctx, listener, orphans)
 }
 
+// openFiles opens what jobs have on the node's disks: the cache of their files, and their directories.
+func (a *Agent) openFiles(orphans []*stewardpool.Orphan) (*staging.Cache, error) {
+	cache, err := staging.Open(a.options.StageDir, a.options.StageLimit)
+	if err != nil {
+		return nil, err
+	}
+	a.files = filetransfer.New(filetransfer.Options{
+		Node: a.options.Name, Cache: cache, Peers: a.peers, Go: a.workers.Go, Logger: a.log,
+	})
+	if err := a.dirs.Open(orphans); err != nil {
+		cache.Close()
+		return nil, err
+	}
+	return cache, nil
+}
+
 // Name returns the node's name.
 func (a *Agent) Name() string { return a.options.Name }
 
@@ -187,92 +189,6 @@ func (a *Agent) Address() string { return a.address }
 // Alive returns nil once the switching thread has answered. It may be called once Options.Serving
 // is called.
 func (a *Agent) Alive(ctx context.Context) error { return a.switcher.Alive(ctx) }
-
-// openPool makes the pool of stewards, and returns the stewards that an earlier agent has left.
-func (a *Agent) openPool() (orphans []*stewardpool.Orphan, err error) {
-	root, err := a.openRoot()
-	if err != nil {
-		return nil, err
-	}
-	var kept []int
-	if a.options.KeepToCPUs {
-		kept = a.options.CPUs
-	}
-	shm, ipc := a.privateShm()
-	a.pool, orphans, err = stewardpool.Open(stewardpool.Options{
-		Exe:     a.options.StewardExe,
-		RunDir:  a.options.RunDir,
-		Cluster: a.options.Cluster,
-		Node:    a.options.Name,
-		Root:    root,
-		Warm:    a.options.WarmStewards,
-		Grace:   a.options.Grace,
-		CPUs:    kept,
-		Stderr:  os.Stderr,
-		Logger:  a.log,
-
-		PrivateShm: shm,
-		PrivateIPC: ipc,
-	})
-	return orphans, err
-}
-
-// privateShm reports whether each job gets a /dev/shm, and whether it gets an IPC namespace of its own.
-// Without root's rights there are jobs of one user only.
-func (a *Agent) privateShm() (shm, ipc bool) {
-	if !a.options.PrivateShm {
-		return false, false
-	}
-	err := privateshm.Check()
-	for _, dir := range []string{a.options.RunDir, a.options.JobsDir, a.options.StageDir} {
-		if err == nil && privateshm.Hides(dir) {
-			err = fmt.Errorf("jobs could not see %s", dir)
-		}
-	}
-	if err != nil {
-		a.noteShared("/dev/shm, System V memory and message queues", err)
-		return false, false
-	}
-	if !a.options.PrivateIPC {
-		return true, false
-	}
-	if err := privateipc.Check(); err != nil {
-		a.noteShared("System V memory and message queues", err)
-		return true, false
-	}
-	return true, true
-}
-
-func (a *Agent) noteShared(what string, err error) {
-	a.log.Info("jobs share the host's "+what, zap.Error(err))
-	if os.Geteuid() == 0 {
-		a.notes = append(a.notes, fmt.Sprintf("jobs share the host's %s, which one user can fill for all: %v", what, err))
-	}
-}
-
-// openRoot makes the node's control group. It returns nil if jobs are stopped by signals.
-func (a *Agent) openRoot() (*cgroup.Root, error) {
-	if a.options.NoCgroups {
-		a.notes = append(a.notes, "control groups are switched off; jobs are stopped by signals, and memory limits are not kept")
-		return nil, nil
-	}
-	root, err := cgroup.OpenRoot(a.options.Cluster, a.options.Name)
-	if errors.Is(err, cgroup.ErrUnusable) {
-		a.notes = append(a.notes, err.Error()+"; jobs are stopped by signals, and memory limits are not kept")
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if root.Memory() == cgroup.MemoryNone {
-		a.notes = append(a.notes, "no memory controller can be used; memory limits are not kept")
-	}
-	most := hostinfo.NodeProcesses(a.options.MemoryBytes)
-	if err := root.LimitProcesses(most); err != nil && !errors.Is(err, cgroup.ErrNoPidsControl) {
-		return nil, err
-	}
-	return root, nil
-}
 
 // noteLoopback notes that the other nodes of the cluster cannot reach this one.
 func (a *Agent) noteLoopback() {

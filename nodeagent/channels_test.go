@@ -48,10 +48,7 @@ func TestTakenDirectoryPort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for seconds; run without -short")
 	}
-	address, err := ports.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := ports.Address(t)
 	other, err := net.ListenPacket("udp", address)
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
-	"score/tests/ports"
 	"score/tests/processes"
+	"score/tests/socketdir"
 	"strconv"
 	"testing"
 	"time"
@@ -72,11 +72,7 @@ func newNode(t testing.TB, leader *leadertest.Leader, change ...func(*nodeagent.
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "agt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := socketdir.Make(t)
 	logger := zap.NewNop()
 	if testing.Verbose() {
 		logger = zaptest.NewLogger(t, zaptest.Level(zap.DebugLevel))
@@ -347,13 +343,4 @@ func atoi(t testing.TB, text string) int {
 		t.Fatal(err)
 	}
 	return n
-}
-
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	address, err := ports.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }

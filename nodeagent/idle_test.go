@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"score/nodeagent"
+	"score/tests/ports"
 	"strings"
 	"testing"
 	"time"
@@ -83,7 +84,7 @@ func residentBytes(t testing.TB, pid int) int {
 }
 
 func TestMetricsAreServed(t *testing.T) {
-	address := freeAddress(t)
+	address := ports.Address(t)
 	leader := startLeader(t)
 	n := startNode(t, leader, func(o *nodeagent.Options) { o.MetricsAddress = address })
 	s := leader.Next(t)

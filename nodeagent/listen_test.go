@@ -12,6 +12,7 @@ import (
 	"score/channels/handover"
 	"score/nodeagent"
 	"score/tests/await"
+	"score/tests/ports"
 	"slices"
 	"strings"
 	"testing"
@@ -122,7 +123,7 @@ func TestAStrangerHasTheAgentsPort(t *testing.T) {
 		t.Skip("waits for seconds; run without -short")
 	}
 	leader := startLeader(t)
-	address := freeAddress(t)
+	address := ports.Address(t)
 	free := takePort(t, address)
 	defer free()
 	startNode(t, leader, signalsOnly, func(o *nodeagent.Options) { o.Listen = address })
@@ -163,7 +164,7 @@ func TestAStrangerHasThePortOfTheMetrics(t *testing.T) {
 		t.Skip("waits for seconds; run without -short")
 	}
 	leader := startLeader(t)
-	address := freeAddress(t)
+	address := ports.Address(t)
 	free := takePort(t, address)
 	startNode(t, leader, signalsOnly, func(o *nodeagent.Options) { o.MetricsAddress = address })
 	s := leader.Next(t)

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"go.uber.org/zap"
@@ -21,7 +22,7 @@ const maxServersFile = 16 << 10
 // withKnownServers returns the configured servers, and the servers that an earlier agent of the
 // node has saved.
 func withKnownServers(o Options) []string {
-	servers := o.Servers
+	servers := slices.Clone(o.Servers)
 	if o.CertificateDir == "" {
 		return servers
 	}
@@ -38,7 +39,7 @@ func withKnownServers(o Options) []string {
 	for lines.Scan() && read < maxServersFile {
 		read += len(lines.Bytes())
 		if address := strings.TrimSpace(lines.Text()); address != "" {
-			servers = append(servers[:len(servers):len(servers)], scheme+"://"+address)
+			servers = append(servers, scheme+"://"+address)
 		}
 	}
 	return servers

@@ -80,10 +80,7 @@ func (m Message) CopyTo(dst []byte) (int, error) {
 
 // Poll reports whether Receive has something to return.
 func (c *Channel) Poll() bool {
-	if c.hasAhead {
-		return true
-	}
-	if c.closed {
+	if c.hasAhead || c.closed {
 		return true
 	}
 	if m, ok := c.poll(); ok {

@@ -134,13 +134,13 @@ func TestCreditsOfTheDead(t *testing.T) {
 	if rank, ok := to.process.Gone(); rank != 0 || !ok {
 		t.Fatalf("gone: %d, %v", rank, ok)
 	}
-	to.drive(false)
+	to.drive(byProcess)
 	if got, want := to.process.credit.reserved, first/2; got != want {
 		t.Errorf("%d places are reserved when one of two ranks has died, want %d", got, want)
 	}
 	w.checkCredits()
 	to.replaceAgent(t)
-	to.drive(true)
+	to.drive(byAgent)
 	w.checkCredits()
 }
 
@@ -174,7 +174,7 @@ func TestAgentKilledCounting(t *testing.T) {
 				t.Fatal("it was counted all the same")
 			}
 			to.replaceAgent(t)
-			to.drive(true)
+			to.drive(byAgent)
 			w.checkCredits()
 		})
 	}
@@ -184,13 +184,13 @@ func TestAgentKilledCounting(t *testing.T) {
 // theirs is taken; also if the first answer is lost.
 func TestOtherFlow(t *testing.T) {
 	for _, lost := range []int{0, 1} {
-		for _, agent := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%d lost, by the agent %v", lost, agent), func(t *testing.T) { otherFlow(t, lost, agent) })
+		for _, by := range []who{byProcess, byAgent} {
+			t.Run(fmt.Sprintf("%d lost, by the agent %v", lost, by == byAgent), func(t *testing.T) { otherFlow(t, lost, by) })
 		}
 	}
 }
 
-func otherFlow(t *testing.T, lost int, agent bool) {
+func otherFlow(t *testing.T, lost int, by who) {
 	w := newWorld(t, 3, abi.Geometry{})
 	w.odd(1)
 	w.fate = func(d datagram) []datagram {
@@ -207,14 +207,14 @@ func otherFlow(t *testing.T, lost int, agent bool) {
 	for range 100 {
 		w.now += int64(time.Millisecond)
 		for _, r := range w.ranks {
-			r.drive(agent)
+			r.drive(by)
 		}
 	}
 	for _, c := range []struct {
 		who  *rank
 		peer uint32
 	}{{from, 1}, {to, 0}} {
-		c.who.drive(false)
+		c.who.drive(byProcess)
 		if err := c.who.process.Space(c.peer, 1); !errors.Is(err, channels.ErrFlow) {
 			t.Errorf("rank %d about rank %d: %v", c.who.number, c.peer, err)
 		}

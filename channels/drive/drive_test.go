@@ -48,7 +48,7 @@ func exchange(t *testing.T, w *world, count int, length func(index int) int) {
 					w.now += 10_000
 					w.step()
 					for _, r := range w.ranks {
-						r.drive(false)
+						r.drive(byProcess)
 					}
 				}
 			}
@@ -73,7 +73,7 @@ func settle(t *testing.T, w *world) {
 		settled := true
 		w.step()
 		for _, r := range w.ranks {
-			r.drive(false)
+			r.drive(byProcess)
 			settled = settled && r.process.Settled()
 		}
 		if settled {
@@ -160,9 +160,9 @@ func peerEnds(t *testing.T, g abi.Geometry) {
 	}
 	for range 100 {
 		w.now += int64(time.Millisecond)
-		w.ranks[1].drive(true)
-		w.ranks[2].drive(true)
-		w.ranks[0].drive(false)
+		w.ranks[1].drive(byAgent)
+		w.ranks[2].drive(byAgent)
+		w.ranks[0].drive(byProcess)
 	}
 	d := w.ranks[0].process
 	if err := d.Space(1, 1); err == nil || err.Error() != "channels: the receiver closed the channel" {
@@ -189,7 +189,7 @@ func nobodyThere(t *testing.T, g abi.Geometry) {
 	start := w.now
 	for w.ranks[0].process.Space(1, 1) == nil {
 		w.now = max(w.now+1, w.ranks[0].process.Due())
-		w.ranks[0].drive(false)
+		w.ranks[0].drive(byProcess)
 	}
 	if waited := time.Duration(w.now - start); waited < 10*time.Second || waited > 11*time.Second {
 		t.Errorf("given up after %v", waited)
@@ -215,13 +215,13 @@ func TestForeign(t *testing.T) {
 		h := good
 		c.change(&h)
 		w.ranks[0].queue = append(w.ranks[0].queue, datagram{c.from, w.ranks[0].address, encode(&h, "x")})
-		w.ranks[0].drive(false)
+		w.ranks[0].drive(byProcess)
 		if _, ok := w.ranks[0].in.Poll(); ok {
 			t.Errorf("%s: taken", name)
 		}
 	}
 	w.ranks[0].queue = append(w.ranks[0].queue, datagram{w.ranks[1].address, w.ranks[0].address, encode(&good, "x")})
-	w.ranks[0].drive(false)
+	w.ranks[0].drive(byProcess)
 	if m, ok := w.ranks[0].in.Poll(); !ok || string(m.Head()) != "x" {
 		t.Error("the good one is not taken")
 	}
@@ -310,9 +310,9 @@ func answersTaken(t *testing.T, g abi.Geometry, fate func(d datagram) []datagram
 			t.Fatalf("given up: %v", err)
 		}
 		from.send(1, []byte("x"))
-		from.drive(true)
-		to.drive(false)
-		from.drive(true)
+		from.drive(byAgent)
+		to.drive(byProcess)
+		from.drive(byAgent)
 		if m, ok := to.in.Poll(); ok {
 			_ = to.in.Release(m)
 		}

@@ -62,8 +62,8 @@ func TestLateFramesOfTheDead(t *testing.T) {
 	})
 	for range 100 {
 		w.now += int64(time.Millisecond)
-		from.drive(true)
-		to.drive(true)
+		from.drive(byAgent)
+		to.drive(byAgent)
 	}
 	if err := to.agent.Damage(); err != nil {
 		t.Error(err)
@@ -79,7 +79,7 @@ func TestGoneIsReported(t *testing.T) {
 	w := newWorld(t, 3, abi.Geometry{})
 	r := w.ranks[0]
 	r.asAgent(func(d *Driver) { d.PeerEnded(2, link.EndDied) })
-	r.drive(false)
+	r.drive(byProcess)
 	if rank, ok := r.process.Gone(); rank != 2 || !ok {
 		t.Errorf("gone: %d, %v", rank, ok)
 	}
@@ -111,8 +111,8 @@ func TestNarrowerPath(t *testing.T) {
 	from.agent = next
 	for range 20 {
 		w.now += int64(time.Millisecond)
-		from.drive(true)
-		w.ranks[1].drive(false)
+		from.drive(byAgent)
+		w.ranks[1].drive(byProcess)
 	}
 	if err := next.Damage(); err != nil {
 		t.Error(err)
@@ -131,7 +131,7 @@ func TestFlushDoesNotAsk(t *testing.T) {
 	}
 	r.asAgent(func(d *Driver) { d.Flush(w.now) })
 	w.now += int64(time.Second)
-	r.drive(true)
+	r.drive(byAgent)
 	if due := r.img.Due(); due != flowctl.NoDeadline {
 		t.Errorf("wants to be driven at %d, it is %d", due, w.now)
 	}
@@ -148,7 +148,7 @@ func TestOldQuestion(t *testing.T) {
 	}
 	w.fate = nil
 	w.now += 2 * int64(flowctl.DefaultFailAfter)
-	r.drive(false)
+	r.drive(byProcess)
 	if err := r.process.Space(1, 1); err != nil {
 		t.Errorf("one question was lost: %v", err)
 	}

@@ -22,7 +22,7 @@ func TestHeldIsDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.process = driver
-	r.drive(false) // a new driver has everything to look at
+	r.drive(byProcess) // a new driver has everything to look at
 	w.now = channels.Nanos()
 	if !driver.Enter() {
 		t.Fatal("the lock is held")
@@ -32,7 +32,7 @@ func TestHeldIsDue(t *testing.T) {
 	}
 	driver.Leave()
 	// The question for the peer's address is held, and then the message.
-	for ; len(w.ranks[1].queue) == 0; r.drive(false) {
+	for ; len(w.ranks[1].queue) == 0; r.drive(byProcess) {
 		if len(r.queue) > 0 {
 			continue // the answer came with the last flush; a socket would say so
 		}

@@ -141,7 +141,7 @@ func imageChanges(t *testing.T, g abi.Geometry) {
 		if random.IntN(8) == 0 && w.ranks[1].process.Enter() {
 			_ = w.ranks[1].process.Send(0, make([]byte, random.IntN(5000)), true, w.now) // too long a one fails
 			w.ranks[1].process.Leave()
-			w.ranks[1].drive(false)
+			w.ranks[1].drive(byProcess)
 		}
 	}
 	close(stop)

@@ -141,7 +141,7 @@ func TestPeerWithdrawn(t *testing.T) {
 		}
 		a.PeerWithdrawn(rank, n.now)
 		a.Leave()
-		n.ranks[0].drive(true)
+		n.ranks[0].drive(byAgent)
 	}
 	asked := n.asked
 	withdraw(0) // this one

@@ -165,10 +165,18 @@ func (w *world) answerWhere(node int, d datagram) {
 	w.transmit(datagram{w.dirs[node], d.from, buf[:lw.Finish(0)]})
 }
 
+// who drives.
+type who bool
+
+const (
+	byProcess who = false
+	byAgent   who = true
+)
+
 // drive lets the process, or the agent, drive once.
-func (r *rank) drive(agent bool) {
+func (r *rank) drive(by who) {
 	r.w.t.Helper()
-	if agent {
+	if by == byAgent {
 		if err := r.agent.Take(0); err != nil {
 			r.w.t.Fatal(err)
 		}

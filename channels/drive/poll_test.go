@@ -34,12 +34,12 @@ func TestPostponed(t *testing.T) {
 		next func(r *rank)
 	}{
 		{"poll", func(r *rank) { r.poll() }},
-		{"drive", func(r *rank) { r.drive(false) }},
+		{"drive", func(r *rank) { r.drive(byProcess) }},
 		{"agent", func(r *rank) {
 			if due, now := r.img.Due(), channels.Nanos(); due > now+int64(r.process.flow.AckDelay) {
 				t.Errorf("due at %d, it is %d", due, now)
 			}
-			r.drive(true)
+			r.drive(byAgent)
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPostponed(t *testing.T) {
 					t.Fatal("no space")
 				}
 				if i == 0 {
-					y.drive(false)
+					y.drive(byProcess)
 				}
 			}
 			x.process.due = flowctl.NoDeadline // however long it took to get here

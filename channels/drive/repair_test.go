@@ -51,7 +51,7 @@ func agentKilled(t *testing.T, g abi.Geometry, length, frame, at int) {
 	kill := killAt{frame: frame, step: at}
 	kill.run(t, to)
 	to.replaceAgent(t)
-	to.drive(true)
+	to.drive(byAgent)
 	w.checkCredits()
 	finish(t, w, 1, length)
 	exchangeOne(t, w, 2, length)
@@ -127,7 +127,7 @@ func agentKilledInSwitch(t *testing.T, g abi.Geometry) {
 			}
 			c.last(from.agent, w.now)
 			from.replaceAgent(t)
-			from.drive(true)
+			from.drive(byAgent)
 			if c.away {
 				stillAway(t, w)
 			}
@@ -147,8 +147,8 @@ func stillAway(t *testing.T, w *world) {
 	}
 	for range 100 {
 		w.now += 10_000_000
-		from.drive(true)
-		to.drive(false)
+		from.drive(byAgent)
+		to.drive(byProcess)
 	}
 	if from.agent.Due() != flowctl.NoDeadline {
 		t.Error("a timer runs, and the context is away")
@@ -182,7 +182,7 @@ func agentKilledRefusing(t *testing.T, g abi.Geometry) {
 	if !from.send(1, message(0, 1, 0, 30)) {
 		t.Fatal("no space")
 	}
-	from.drive(false) // knows the address now
+	from.drive(byProcess) // knows the address now
 	if err := to.agent.Take(0); err != nil {
 		t.Fatal(err)
 	}
@@ -206,16 +206,16 @@ func agentKilledBeforeItFrees(t *testing.T, g abi.Geometry) {
 	exchangeOne(t, w, 0, 30) // so that the addresses are known
 	for range 100 {
 		w.now += 10_000_000
-		from.drive(true)
-		to.drive(true)
+		from.drive(byAgent)
+		to.drive(byAgent)
 	}
 	free := freeGranules(from)
 	if !from.send(1, message(0, 1, 1, 30)) {
 		t.Fatal("no space")
 	}
-	to.drive(true)
+	to.drive(byAgent)
 	w.now += 10_000_000
-	to.drive(true) // acknowledges at the latest now
+	to.drive(byAgent) // acknowledges at the latest now
 	if err := from.agent.Take(0); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func agentKilledBeforeItFrees(t *testing.T, g abi.Geometry) {
 	from.agent.take()
 	from.agent.tick()
 	from.replaceAgent(t)
-	from.drive(true)
+	from.drive(byAgent)
 	if got := freeGranules(from); got != free {
 		t.Errorf("%d granules are free, before the message %d", got, free)
 	}

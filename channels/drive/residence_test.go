@@ -20,8 +20,8 @@ func flushedPeerSends(t *testing.T, g abi.Geometry) {
 	from.asAgent(func(d *Driver) { d.Flush(w.now) })
 	for range 3 {
 		w.now += int64(time.Millisecond)
-		to.drive(false)
-		from.drive(true)
+		to.drive(byProcess)
+		from.drive(byAgent)
 	}
 	from.asAgent(func(d *Driver) {
 		if !d.Flushed() {
@@ -62,8 +62,8 @@ func TestPartialMessageResumes(t *testing.T) {
 	if !w.ranks[0].send(1, message(0, 1, 0, length)) {
 		t.Fatal("no space")
 	}
-	w.ranks[0].drive(false) // knows the address now
-	to.drive(true)
+	w.ranks[0].drive(byProcess) // knows the address now
+	to.drive(byAgent)
 	for i := range 3 {
 		if !w.ranks[2].send(1, message(2, 1, i, length)) {
 			t.Fatal("no space")
@@ -71,17 +71,17 @@ func TestPartialMessageResumes(t *testing.T) {
 	}
 	for range 20 {
 		w.now += int64(time.Millisecond)
-		w.ranks[2].drive(false)
-		to.drive(true)
+		w.ranks[2].drive(byProcess)
+		to.drive(byAgent)
 	}
 	to.asAgent(func(d *Driver) { d.Suspend(w.now); d.Follow() })
 	w.fate = nil
 	for range 10 {
 		w.now += int64(time.Millisecond)
-		w.ranks[0].drive(false)
-		to.drive(true)
+		w.ranks[0].drive(byProcess)
+		to.drive(byAgent)
 	}
-	to.drive(false)
+	to.drive(byProcess)
 	to.asAgent(func(d *Driver) {
 		p := d.peer(0)
 		p.lines = d.in.Lines() // its frames are long
@@ -116,16 +116,16 @@ func flushedCopy(t *testing.T, g abi.Geometry) {
 		late = append(late, d)
 		return nil
 	}
-	to.drive(false)
+	to.drive(byProcess)
 	w.now += int64(2 * time.Millisecond)
-	to.drive(false) // acknowledges
+	to.drive(byProcess) // acknowledges
 	acks := late
-	from.drive(false) // asks
+	from.drive(byProcess) // asks
 	if len(acks) == 0 || len(late) == len(acks) {
 		t.Fatalf("%d answers, %d asks", len(acks), len(late)-len(acks))
 	}
 	from.queue = append(from.queue, acks...)
-	from.drive(false)
+	from.drive(byProcess)
 	from.asAgent(func(d *Driver) {
 		if d.Flushed() {
 			t.Error("the ask is under way, and the context is flushed")

@@ -13,13 +13,13 @@ func TestSpaceWakes(t *testing.T) {
 	zero, one := w.ranks[0], w.ranks[1]
 	exchangeOne(t, w, 0, 30)
 	zero.send(1, message(0, 1, 1, 30000))
-	one.drive(false)
+	one.drive(byProcess)
 	if len(zero.queue) == 0 {
 		t.Fatal("there is no acknowledgement")
 	}
 	roused := false
 	zero.img.Sleep(time.Hour, func() bool {
-		zero.drive(true)
+		zero.drive(byAgent)
 		roused = !zero.img.Sleeping()
 		return true
 	})
@@ -27,7 +27,7 @@ func TestSpaceWakes(t *testing.T) {
 		t.Error("the process sleeps on")
 	}
 	zero.img.Sleep(time.Hour, func() bool {
-		zero.drive(true)
+		zero.drive(byAgent)
 		if !zero.img.Sleeping() {
 			t.Error("woken for nothing")
 		}

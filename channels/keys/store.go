@@ -64,9 +64,6 @@ func (s *Store) prepare(fd int) (err error) {
 // File is what readers get; it stays the store's.
 func (s *Store) File() *os.File { return s.file }
 
-// UsedBytes is what keys and values take, with what finds them.
-func (s *Store) UsedBytes() uint64 { return s.used - s.first() }
-
 // Close releases the store. Readers keep what they have.
 func (s *Store) Close() error {
 	return errors.Join(unix.Munmap(s.memory), s.file.Close())

@@ -65,7 +65,7 @@ func (q *delayQueue[T]) release(send func(T)) bool {
 	if len(q.held) == 0 {
 		return false
 	}
-	now, any := q.now(), false
+	now, sent := q.now(), false
 	for i := 0; i < len(q.held); {
 		h := &q.held[i]
 		if q.stays(h) && now.Before(h.due) {
@@ -73,9 +73,9 @@ func (q *delayQueue[T]) release(send func(T)) bool {
 			continue
 		}
 		send(q.remove(i))
-		any = true
+		sent = true
 	}
-	return any
+	return sent
 }
 
 // stays reports whether something held waits for its time.

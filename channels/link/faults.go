@@ -55,7 +55,7 @@ func ParseFaults(s string) (f Faults, err error) {
 	if s == "" {
 		return f, nil
 	}
-	for _, part := range strings.Split(s, ",") {
+	for part := range strings.SplitSeq(s, ",") {
 		name, value, ok := strings.Cut(strings.TrimSpace(part), "=")
 		if !ok {
 			return Faults{}, fmt.Errorf("%w: %q is not NAME=VALUE", ErrFaults, part)

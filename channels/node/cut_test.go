@@ -66,7 +66,7 @@ func TestConsistentCut(t *testing.T) {
 	}
 	s[0].back(t)
 	s[1].back(t)
-	one.receive(true)
+	one.receive()
 	await.That(t, "nothing is on its way", func() bool { return cutOf(s[0].job).Pending+cutOf(s[1].job).Pending == 0 })
 
 	before := cutOf(s[1].job)

@@ -2,7 +2,6 @@ package node
 
 import (
 	"score/channels/abi"
-	"score/channels/link"
 )
 
 // Ended reports that the rank's process ended. Channels that it had not closed are dead, and the
@@ -54,17 +53,8 @@ func (j *Job) isDead(c *Context) bool {
 	return j.respawned[c.rank] && c.img.State() == abi.StateGone
 }
 
-// PeerEnded reports that a rank on another node closed its channels (link.EndClosed) or died
-// (link.EndDied). It is for callers that know this from elsewhere than the network.
-func (j *Job) PeerEnded(rank uint32, how uint8) {
-	if j.has(rank) || how != link.EndClosed && how != link.EndDied {
-		return
-	}
-	for channel := range uint32(MaxChannels) {
-		j.peerEnded(channel, rank, how)
-	}
-}
-
+// peerEnded tells the node's contexts of a channel that a rank on another node closed its context
+// (link.EndClosed) or died (link.EndDied).
 func (j *Job) peerEnded(channel, rank uint32, how uint8) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -38,7 +38,7 @@ func TestDeath(t *testing.T) {
 			c.jobs[1].Ended(1)
 			c.jobs[1].Ended(1)
 			for range 20 {
-				if got := zero.receive(true); got != "last words" {
+				if got := zero.receive(); got != "last words" {
 					t.Errorf("%q", got)
 				}
 			}
@@ -54,18 +54,6 @@ func TestDeath(t *testing.T) {
 				t.Errorf("rank %d died", dead)
 			}
 		})
-	}
-}
-
-// TestPeerEnded: whoever knows that a node is lost tells its ranks' peers.
-func TestPeerEnded(t *testing.T) {
-	c := newCluster(t, 2, Config{})
-	zero := c.join(t, c.jobs, 0, 1)
-	c.jobs[0].PeerEnded(0, link.EndDied) // not a peer
-	c.jobs[0].PeerEnded(1, 99)
-	c.jobs[0].PeerEnded(1, link.EndDied)
-	if dead := zero.gone(); dead != 1 {
-		t.Errorf("rank %d died", dead)
 	}
 }
 
@@ -123,7 +111,7 @@ func TestLinger(t *testing.T) {
 	}
 	one := c.join(t, c.jobs, 1, 1)
 	for range 200 {
-		one.receive(false)
+		one.receiveDriven()
 	}
 	if err := c.nodes[0].Close(); err != nil {
 		t.Fatal(err)
@@ -161,7 +149,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("peers: %v", err)
 	}
 	j.Ended(0)
-	j.PeerEnded(1, link.EndDied)
+	j.peerEnded(1, 1, link.EndDied)
 	server, file, err := handover.Pair()
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +170,7 @@ func TestPeers(t *testing.T) {
 	c := newCluster(t, 3, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "x")
-	one.receive(true)
+	one.receive()
 	await.That(t, "it is acknowledged", zero.settled)
 	peers, err := c.jobs[0].Peers(1, 0)
 	if err != nil {
@@ -206,24 +194,27 @@ func TestPeersOfABusyRank(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "x")
-	one.receive(true)
+	one.receive()
 	await.That(t, "the lock", zero.driver.Enter)
 	if _, err := c.jobs[0].Peers(1, 0); !errors.Is(err, channels.ErrHolder) {
 		t.Errorf("held for good: %v", err)
 	}
-	var rank sync.WaitGroup
-	before := zero.img.Counter(abi.LockTimeouts)
-	rank.Go(func() {
-		for zero.img.Counter(abi.LockTimeouts) == before {
-			runtime.Gosched()
-		}
-		zero.driver.Leave()
+	zero.driver.Leave()
+	// A machine that has much else to do may give the rank its CPU too late.
+	await.That(t, "a rank that lets go in time", func() bool {
+		await.That(t, "the lock", zero.driver.Enter)
+		var rank sync.WaitGroup
+		before := zero.img.Counter(abi.LockTimeouts)
+		rank.Go(func() {
+			for zero.img.Counter(abi.LockTimeouts) == before {
+				runtime.Gosched()
+			}
+			zero.driver.Leave()
+		})
+		peers, err := c.jobs[0].Peers(1, 0)
+		rank.Wait()
+		return err == nil && len(peers) == 1
 	})
-	peers, err := c.jobs[0].Peers(1, 0)
-	rank.Wait()
-	if err != nil || len(peers) != 1 {
-		t.Errorf("held for a while: %+v, %v", peers, err)
-	}
 }
 
 // TestSlowReader: a rank ends while its peer is in no hurry, and so does its node's part of the
@@ -242,7 +233,7 @@ func TestSlowReader(t *testing.T) {
 		sent, spuriousWakes = sent+1, 0
 	}
 	two.send(0, "hello")
-	zero.receive(true)
+	zero.receive()
 	c.join(t, c.jobs, 0, 2) // open when its rank dies
 	two2 := c.join(t, c.jobs, 2, 2)
 	zero.img.SetState(abi.StateClosed)
@@ -256,7 +247,7 @@ func TestSlowReader(t *testing.T) {
 		if i%(sent/20) == 0 {
 			time.Sleep(75 * time.Millisecond) // longer in all than the news of a death would wait
 		}
-		if got := one.receive(true); got != long {
+		if got := one.receive(); got != long {
 			t.Fatalf("message %d of %d: %.20q", i, sent, got)
 		}
 	}
@@ -271,7 +262,7 @@ func TestFinishedJobWaitsForNobody(t *testing.T) {
 	zero := c.join(t, c.jobs, 0, 1)
 	one := c.join(t, c.jobs, 1, 1)
 	zero.send(1, "first")
-	one.receive(true)
+	one.receive()
 	if err := c.nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}

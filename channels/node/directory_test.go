@@ -10,6 +10,7 @@ import (
 	"score/channels/handover"
 	"score/channels/link"
 	"score/tests/await"
+	"score/tests/processes"
 	"slices"
 	"testing"
 	"time"
@@ -186,7 +187,7 @@ func TestFlood(t *testing.T) {
 	for range 200 {
 		zero.send(1, "x")
 		await.That(t, "it is acknowledged", zero.settled)
-		one.receive(false)
+		one.receiveDriven()
 	}
 	ask(t, c.nodes[1]).where(link.Head{Job: testKey, Channel: 3, From: 0, To: 1})
 	close(stop)
@@ -353,7 +354,7 @@ func TestOneBulkSocket(t *testing.T) {
 		}
 		return
 	}
-	before := descriptors(t)
+	before := processes.Descriptors()
 	var sockets []os.FileInfo
 	for range 3 {
 		file, err := r.conn.Bulk(1)
@@ -370,7 +371,7 @@ func TestOneBulkSocket(t *testing.T) {
 	if !os.SameFile(sockets[0], sockets[1]) || !os.SameFile(sockets[0], sockets[2]) {
 		t.Error("another socket")
 	}
-	if n := descriptors(t) - before; n != 1 {
+	if n := processes.Descriptors() - before; n != 1 {
 		t.Errorf("%d descriptors more", n)
 	}
 }

@@ -23,7 +23,7 @@ func TestEarlyMessages(t *testing.T) {
 	await.That(t, "all is acknowledged", zero.settled)
 	one := c.join(t, c.jobs, 1, 3)
 	for i := range 100 {
-		if got := one.receive(true); got != fmt.Sprint(i) {
+		if got := one.receive(); got != fmt.Sprint(i) {
 			t.Fatalf("message %d is %q", i, got)
 		}
 	}
@@ -35,19 +35,19 @@ func TestComputing(t *testing.T) {
 	c := newCluster(t, 2, Config{Faults: link.Faults{Loss: 0.1, Seed: 3}})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello") // and from now on it computes
-	zero.receive(true)
+	zero.receive()
 	await.That(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	for i := range 50 {
 		zero.send(1, fmt.Sprint(i))
 		await.That(t, "it is acknowledged", zero.settled)
 	}
 	for i := range 50 {
-		if got := one.receive(false); got != fmt.Sprint(i) {
+		if got := one.receiveDriven(); got != fmt.Sprint(i) {
 			t.Fatalf("message %d is %q", i, got)
 		}
 	}
 	one.send(0, "again") // who computes sends now and then, and does not look
-	if got := zero.receive(true); got != "again" {
+	if got := zero.receive(); got != "again" {
 		t.Errorf("%q", got)
 	}
 }
@@ -61,7 +61,7 @@ func TestTurns(t *testing.T) {
 		await.That(t, "watched while it drives", func() bool {
 			one.poll()
 			zero.send(1, "x") // an armed context is looked at when something comes
-			one.receive(true)
+			one.receive()
 			taken = one.img.Counter(abi.LockTaken) // before the look: the agent may drive right after it
 			return mode(c.jobs[1]) == ModeWatched
 		})
@@ -77,7 +77,7 @@ func TestIdle(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "x")
-	one.receive(true)
+	one.receive()
 	far := func() int64 { return channels.Nanos() + int64(time.Hour) }
 	await.That(t, "both are driven by their agents, and nothing is due", func() bool {
 		return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed && zero.img.Due() > far() && one.img.Due() > far()
@@ -104,7 +104,7 @@ func TestLateLoss(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello")
-	zero.receive(true)
+	zero.receive()
 	await.That(t, "the agents drive", func() bool { return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed })
 	lossy, err := drive.New(zero.img, &deaf{Port: zero.driver.Port()}, c.where[0], abi.RoleProcess)
 	if err != nil {
@@ -115,7 +115,7 @@ func TestLateLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	lossy.Leave()
-	if got := one.receive(false); got != "lost" {
+	if got := one.receiveDriven(); got != "lost" {
 		t.Errorf("%q", got)
 	}
 }
@@ -143,7 +143,7 @@ func TestAsleep(t *testing.T) {
 	await.That(t, "it is acknowledged", zero.settled)
 	close(stop)
 	<-done
-	if got := one.receive(true); got != "x" {
+	if got := one.receive(); got != "x" {
 		t.Errorf("%q", got)
 	}
 }
@@ -164,7 +164,7 @@ func TestHeldLock(t *testing.T) {
 		await.That(t, "others are driven", sender.settled)
 	}
 	one.driver.Leave()
-	if got := one.receive(true); got != "x" {
+	if got := one.receive(); got != "x" {
 		t.Errorf("%q", got)
 	}
 	await.That(t, "it is acknowledged", zero.settled)
@@ -177,7 +177,7 @@ func TestHostileImage(t *testing.T) {
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	sender, receiver := c.join(t, good, 0, 1), c.join(t, good, 1, 1)
 	zero.send(1, "x")
-	one.receive(true)
+	one.receive()
 	hole := int64(0)
 	for i := range 300 {
 		// Holes everywhere but in the header and the words of state.
@@ -200,7 +200,7 @@ func TestHostileImage(t *testing.T) {
 		zero.poll()
 		if i%50 == 0 {
 			sender.send(1, "good")
-			if got := receiver.receive(false); got != "good" {
+			if got := receiver.receiveDriven(); got != "good" {
 				t.Fatalf("%q", got)
 			}
 		}

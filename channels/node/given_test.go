@@ -66,7 +66,7 @@ func lingering(t *testing.T, channels int) (c *cluster, removed chan error) {
 	c = newCluster(t, 2, Config{Channels: channels})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "first")
-	one.receive(true)
+	one.receive()
 	if err := c.nodes[1].Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -244,7 +245,7 @@ func (j *Job) list() []*Context {
 		all = append(all, c)
 	}
 	slices.SortFunc(all, func(a, b *Context) int {
-		return compareKeys(uint64(a.rank)<<32|uint64(a.channel), uint64(b.rank)<<32|uint64(b.channel))
+		return cmp.Compare(uint64(a.rank)<<32|uint64(a.channel), uint64(b.rank)<<32|uint64(b.channel))
 	})
 	return all
 }

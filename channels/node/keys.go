@@ -1,7 +1,5 @@
 package node
 
-import "cmp"
-
 // keys remembers the keys of the last removedKeys jobs that were removed.
 type keys struct {
 	known map[uint64]struct{}
@@ -30,5 +28,3 @@ func (k *keys) has(key uint64) bool {
 
 // drop forgets a key that came back. Its place in the order stays.
 func (k *keys) drop(key uint64) { delete(k.known, key) }
-
-func compareKeys(a, b uint64) int { return cmp.Compare(a, b) }

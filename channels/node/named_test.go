@@ -74,7 +74,7 @@ func TestNamesBoundByOthers(t *testing.T) {
 	for i := range uint32(20) {
 		from, to := []*rank{zero, one}[i%2], []*rank{one, zero}[i%2]
 		from.send(1-i%2, text)
-		if got := to.receive(true); got != text {
+		if got := to.receive(); got != text {
 			t.Fatalf("%q", got)
 		}
 		for _, p := range squatters {
@@ -138,7 +138,7 @@ func TestNameWithdrawnAndBound(t *testing.T) {
 	for range 20 {
 		squat(t, names.Context(1, 1)).Close()
 		zero.send(1, "hello")
-		if got := one.receive(true); got != "hello" {
+		if got := one.receive(); got != "hello" {
 			t.Fatalf("%q", got)
 		}
 		await.That(t, "it is acknowledged", zero.settled)
@@ -155,7 +155,7 @@ func TestDeathByName(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	zero.send(1, "hello")
-	one.receive(true)
+	one.receive()
 	await.That(t, "it is acknowledged", zero.settled)
 	c.nodes[1].loop.do(func() { c.nodes[1].loop.directory.port = mute{c.nodes[1].loop.directory.port} })
 	c.jobs[1].Ended(1)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -194,7 +195,7 @@ func (n *Node) Jobs() []*Job {
 	for _, j := range n.jobs {
 		jobs = append(jobs, j)
 	}
-	slices.SortFunc(jobs, func(a, b *Job) int { return compareKeys(a.key, b.key) })
+	slices.SortFunc(jobs, func(a, b *Job) int { return cmp.Compare(a.key, b.key) })
 	return jobs
 }
 

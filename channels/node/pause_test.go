@@ -14,7 +14,7 @@ func TestPause(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello") // and from now on it computes
-	zero.receive(true)
+	zero.receive()
 	await.That(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	for range 20 {
 		c.jobs[1].Pause()
@@ -34,7 +34,7 @@ func TestPause(t *testing.T) {
 		await.That(t, "it is acknowledged", zero.settled)
 	}
 	for range 20 {
-		if got := one.receive(false); got != "x" {
+		if got := one.receiveDriven(); got != "x" {
 			t.Fatalf("%q", got)
 		}
 	}
@@ -47,7 +47,7 @@ func TestPauseOfPolling(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello")
-	zero.receive(true)
+	zero.receive()
 	context, l := c.jobs[0].list()[0], c.nodes[0].loop
 	for _, looks := range []int{calmChecks, calmChecks, steadyChecks, steadyChecks} {
 		await.That(t, "it is known to poll", func() (known bool) {
@@ -73,7 +73,7 @@ func TestPausedEnd(t *testing.T) {
 	c := newCluster(t, 2, Config{})
 	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
 	one.send(0, "hello")
-	zero.receive(true)
+	zero.receive()
 	await.That(t, "the agents drive", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	c.jobs[0].Pause()
 	await.That(t, "the agent leaves it alone", func() bool {
@@ -87,7 +87,7 @@ func TestPausedEnd(t *testing.T) {
 	removed := make(chan error)
 	go func() { removed <- c.jobs[1].RemoveAfter(over, time.Second) }()
 	c.jobs[0].Resume()
-	for zero.receive(true) != "last" {
+	for zero.receive() != "last" {
 		continue
 	}
 	close(over)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"runtime"
 	"score/channels"
 	"score/channels/abi"
@@ -15,6 +14,7 @@ import (
 	"score/channels/link/tipc"
 	"score/channels/rankmap"
 	"score/tests/await"
+	"score/tests/processes"
 	"testing"
 	"time"
 )
@@ -116,20 +116,11 @@ func checkLeaks(t testing.TB) {
 		a.Close()
 		b.Close()
 	}
-	files, routines := descriptors(t), runtime.NumGoroutine()
+	files, routines := processes.Descriptors(), runtime.NumGoroutine()
 	t.Cleanup(func() {
-		await.That(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return descriptors(t) <= files })
+		await.That(t, fmt.Sprintf("descriptors as before, %d", files), func() bool { return processes.Descriptors() <= files })
 		await.That(t, fmt.Sprintf("goroutines as before, %d", routines), func() bool { return runtime.NumGoroutine() <= routines })
 	})
-}
-
-func descriptors(t testing.TB) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
 }
 
 // rank plays a rank's process: it has mappings and descriptors of its own.
@@ -227,14 +218,24 @@ func (r *rank) try(to uint32, text string) bool {
 	return err == nil
 }
 
-// receive takes the next message, driving if the process is to.
-func (r *rank) receive(driving bool) string {
+// receive takes the next message; the process drives.
+func (r *rank) receive() string {
+	r.t.Helper()
+	return r.next(r.poll)
+}
+
+// receiveDriven takes the next message; the process does not drive.
+func (r *rank) receiveDriven() string {
+	r.t.Helper()
+	return r.next(func() {})
+}
+
+// next takes the next message, and calls poll before each look.
+func (r *rank) next(poll func()) string {
 	r.t.Helper()
 	var text string
 	await.That(r.t, "a message", func() bool {
-		if driving {
-			r.poll()
-		}
+		poll()
 		r.in.ResetIdle()
 		m, ok := r.in.Poll()
 		if !ok {

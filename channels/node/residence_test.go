@@ -43,7 +43,7 @@ func TestOpenedWhileAway(t *testing.T) {
 		t.Fatal("a process that is away drives")
 	}
 	s[1].back(t)
-	if got := one.receive(true); got != "early" {
+	if got := one.receive(); got != "early" {
 		t.Fatal(got)
 	}
 	await.That(t, "it is acknowledged", zero.settled)
@@ -97,7 +97,7 @@ func TestHolder(t *testing.T) {
 	await.That(t, "it is away", s[1].away)
 	s[1].back(t)
 	zero.send(1, "x")
-	one.receive(true)
+	one.receive()
 
 	// And one that comes back with the lock in hand.
 	await.That(t, "the lock", one.driver.Enter)
@@ -105,7 +105,7 @@ func TestHolder(t *testing.T) {
 	s[1].back(t)
 	one.driver.Leave()
 	zero.send(1, "y")
-	if got := one.receive(true); got != "y" {
+	if got := one.receive(); got != "y" {
 		t.Fatal(got)
 	}
 }
@@ -132,7 +132,7 @@ func TestOrdersReplaced(t *testing.T) {
 		s[1].back(t)
 		text := fmt.Sprint(round)
 		zero.send(1, text)
-		if got := one.receive(true); got != text {
+		if got := one.receive(); got != text {
 			t.Fatalf("%q instead of %q", got, text)
 		}
 	}
@@ -183,14 +183,14 @@ func TestDiedWhileAway(t *testing.T) {
 	c, s := pair(t)
 	zero, one := c.join(t, jobsOf(s), 0, 1), c.join(t, jobsOf(s), 1, 1)
 	zero.send(1, "first")
-	one.receive(true)
+	one.receive()
 	s[1].leave(t)
 	zero.send(1, "last")
 	s[0].leave(t)
 	s[0].job.Ended(0)
 	s[1].back(t)
 	s[0].back(t)
-	if got := one.receive(true); got != "last" {
+	if got := one.receive(); got != "last" {
 		t.Fatal(got)
 	}
 	await.That(t, "the death is known", func() bool {
@@ -205,7 +205,7 @@ func TestLastMessage(t *testing.T) {
 	c, s := pair(t)
 	zero, one := c.join(t, jobsOf(s), 0, 1), c.join(t, jobsOf(s), 1, 1)
 	zero.send(1, "first")
-	one.receive(true)
+	one.receive()
 	s[1].leave(t)
 	zero.send(1, "last")
 	await.That(t, "closed", func() bool {
@@ -223,7 +223,7 @@ func TestLastMessage(t *testing.T) {
 	go func() { removed <- s[0].job.Remove(linger) }()
 	time.Sleep(3 * linger) // longer than it waits for a peer that says nothing
 	s[1].back(t)
-	if got := one.receive(true); got != "last" {
+	if got := one.receive(); got != "last" {
 		t.Fatal(got)
 	}
 	if err := <-removed; err != nil {

@@ -84,7 +84,7 @@ func exchange(t *testing.T, a, b *rank, text string) {
 	t.Helper()
 	for _, pair := range [][2]*rank{{a, b}, {b, a}} {
 		pair[0].send(pair[1].img.Rank, text)
-		if got := pair[1].receive(true); got != text {
+		if got := pair[1].receive(); got != text {
 			t.Fatalf("%q, want %q", got, text)
 		}
 		await.That(t, "it is acknowledged", pair[0].settled)

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"score/channels"
@@ -53,7 +54,7 @@ func (l *loop) updateTroubles() {
 			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.seenNodes.unseen(maxUnseen)})
 		}
 	}
-	slices.SortFunc(troubles.Unseen, func(a, b Unseen) int { return compareKeys(a.Job, b.Job) })
+	slices.SortFunc(troubles.Unseen, func(a, b Unseen) int { return cmp.Compare(a.Job, b.Job) })
 	t.troubles.Store(troubles)
 }
 

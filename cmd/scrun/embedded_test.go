@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"score/cmd/scored/parentwatch"
 	"score/tests/processes"
+	"score/tests/socketdir"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,11 +50,7 @@ func alone(t *testing.T) (scrun func(arguments ...string) *exec.Cmd, runtimeDir 
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "score") // sockets have short names only
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := socketdir.Make(t)
 	return func(arguments ...string) *exec.Cmd {
 		command := exec.CommandContext(t.Context(), filepath.Join(programs, "scrun"), append([]string{"--cluster", "embedded"}, arguments...)...)
 		command.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+dir)

@@ -17,6 +17,4 @@ var (
 	ErrNoMemoryControl = errors.New("no memory controller")
 	// ErrNoPidsControl means that no controller counts processes here.
 	ErrNoPidsControl = errors.New("no controller of process numbers")
-	// ErrClosed means that the group is closed.
-	ErrClosed = errors.New("group is closed")
 )

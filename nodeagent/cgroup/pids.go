@@ -3,13 +3,15 @@ package cgroup
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // findPids finds the hierarchy that counts processes: the v2 tree, else a v1 hierarchy.
 func (r *Root) findPids(m mounts, name string, have func(dir string) error) {
 	controllers, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
-	if err == nil && hasWord(string(controllers), "pids") && r.enable(m.v2, "pids") {
+	if err == nil && slices.Contains(strings.Fields(string(controllers)), "pids") && r.enable(m.v2, "pids") {
 		r.pidsV2 = true
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -92,20 +93,11 @@ func unwritable(dir string) string {
 
 func memoryOf(m mounts) Memory {
 	controllers, err := os.ReadFile(filepath.Join(m.v2, "cgroup.controllers"))
-	if err == nil && hasWord(string(controllers), "memory") {
+	if err == nil && slices.Contains(strings.Fields(string(controllers)), "memory") {
 		return MemoryV2
 	}
 	if m.v1Memory != "" && unwritable(m.v1Memory) == "" {
 		return MemoryV1
 	}
 	return MemoryNone
-}
-
-func hasWord(text, word string) bool {
-	for _, w := range strings.Fields(text) {
-		if w == word {
-			return true
-		}
-	}
-	return false
 }

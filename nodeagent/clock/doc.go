@@ -17,6 +17,6 @@
 //	var f clock.Filter
 //	f.Add(term, clock.Sample{Sent: a, Arrived: s, Left: t, Received: b})
 //	if e, ok := f.Estimate(now()); ok {
-//		machine.Handle(now(), ctxswitch.OffsetLearnt(e.Term, e.Offset))
+//		machine.Handle(now(), ctxswitch.OffsetChanged(e.Term, e.Offset))
 //	}
 package clock

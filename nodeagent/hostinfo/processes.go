@@ -15,13 +15,13 @@ const (
 	mostProcesses = 4 << 20
 )
 
-// Processes returns how many processes and threads this host can have at once.
-func Processes() uint64 {
+// hostProcesses returns how many processes and threads this host can have at once.
+func hostProcesses() uint64 {
 	return min(mostProcesses, readLimit("/proc/sys/kernel/pid_max"), readLimit("/proc/sys/kernel/threads-max"))
 }
 
 // UserProcesses returns how many of them the ranks of one user may have.
-func UserProcesses() uint64 { return Processes() / userPart }
+func UserProcesses() uint64 { return hostProcesses() / userPart }
 
 // NodeProcesses returns how many of them all jobs of a node with so much memory may have. Several
 // nodes divide a host's processes like its memory.
@@ -30,7 +30,7 @@ func NodeProcesses(memory uint64) uint64 {
 	if err != nil {
 		total = memory
 	}
-	return nodeProcesses(Processes(), memory, total)
+	return nodeProcesses(hostProcesses(), memory, total)
 }
 
 func nodeProcesses(host, memory, total uint64) uint64 {

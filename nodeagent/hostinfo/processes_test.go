@@ -16,10 +16,10 @@ func TestNodeProcesses(t *testing.T) {
 			t.Errorf("a node with %d of %d bytes, on a host of %d processes, has %d of them, not %d", c.memory, c.total, c.host, got, c.want)
 		}
 	}
-	if host := Processes(); host < 300 || host > 1<<32 {
+	if host := hostProcesses(); host < 300 || host > 1<<32 {
 		t.Errorf("this host can have %d processes", host)
 	}
-	if user, host := UserProcesses(), Processes(); user != host/2 {
+	if user, host := UserProcesses(), hostProcesses(); user != host/2 {
 		t.Errorf("a user has %d of %d processes", user, host)
 	}
 }

@@ -125,7 +125,7 @@ func (d *Dirs) Open(orphans []*stewardpool.Orphan) error {
 // noteDirs reports what is wrong with the place of the jobs' directories. The agent starts all the
 // same: jobs may be running, and a full disk may have room for the next job.
 func (d *Dirs) noteDirs(err error) {
-	note := ""
+	var note string
 	switch {
 	case err != nil:
 		note = fmt.Sprintf("jobs cannot have their directories in %s: %v; make room there, or name another stage_dir", d.options.JobsDir, err)

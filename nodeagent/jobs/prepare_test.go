@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/staging"
 	"score/scored/api/scorev1"
@@ -35,7 +36,8 @@ func TestStageIsCancelled(t *testing.T) {
 	if err := j.stage(); !errors.Is(err, context.Canceled) {
 		t.Errorf("killed before it began: %v", err)
 	}
-	if n.cache.Holds(1) {
+	file := staging.File{Sum: [staging.SumBytes]byte(p.GetSpec().GetStaged()[0].GetSha256()), Size: 1}
+	if n.cache.HoldsFile(1, filetransfer.User(p.GetUser()), file) {
 		t.Error("a job that was let go holds its files")
 	}
 }

@@ -104,8 +104,7 @@ func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.
 			break
 		}
 	}
-	var refused *connect.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*connect.Error](err); ok {
 		return errors.New(refused.Message())
 	}
 	return err

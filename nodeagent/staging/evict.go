@@ -88,10 +88,11 @@ func (c *Cache) makeRoom(uid uint32, n int64) error {
 	}
 	if n > 0 && mine+n > c.quota() {
 		return fmt.Errorf(
-			"%w: files of the user's jobs that wait or run take %d bytes of the %d that those of one user may take (half of stage_limit), and %d more are asked for",
+			"%w: files of the user's jobs that wait or run take %d bytes of the %d that those of one user may take of the %d for all (stage_limit), and %d more are asked for",
 			ErrFull,
 			mine,
 			c.quota(),
+			c.limit,
 			n,
 		)
 	}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,6 +118,10 @@ func TestUsersShareTheRoom(t *testing.T) {
 		_, err := get(ann, seed)
 		if wanted := int(seed) < limit/userShare/size; (err == nil) != wanted || err != nil && !errors.Is(err, ErrFull) {
 			t.Errorf("file %d that ann's job holds: %v", seed, err)
+		}
+		want := fmt.Sprintf("of the %d that those of one user may take of the %d for all", c.quota(), limit)
+		if err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 	for seed := range byte(4) {

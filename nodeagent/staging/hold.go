@@ -17,13 +17,6 @@ func (c *Cache) Hold(job uint64, u *launch.User, files []File) {
 	}
 }
 
-// Holds reports whether a job holds any file.
-func (c *Cache) Holds(job uint64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.held[job]) > 0
-}
-
 // HoldsFile reports whether a job holds a user's file.
 func (c *Cache) HoldsFile(job uint64, u *launch.User, f File) bool {
 	c.mu.Lock()

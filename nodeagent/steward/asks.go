@@ -53,7 +53,7 @@ func (a *asks) take(now time.Time, ranks, nodes int) []request {
 
 // askLeader asks the leader for ranks, when it is the request's turn.
 func (s *steward) askLeader(r request, message *stewardpb.FromSteward) {
-	a := &s.mail.asks
+	a := &s.outbox.asks
 	if len(a.waiting) == pmi.MaxAsked { // with requests of ranks that have ended
 		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: fmt.Sprintf(
 			"node %s: %d requests of the job's ranks about names and new processes wait", s.job.node, pmi.MaxAsked)})
@@ -66,13 +66,13 @@ func (s *steward) askLeader(r request, message *stewardpb.FromSteward) {
 
 // sendAsks sends the requests whose turn it is.
 func (s *steward) sendAsks() {
-	for _, r := range s.mail.asks.take(s.now(), len(s.job.ranks), s.job.nodes) {
+	for _, r := range s.outbox.asks.take(s.now(), len(s.job.ranks), s.job.nodes) {
 		s.ask(r, r.message)
 	}
 }
 
 func (s *steward) tickAsks() {
-	if at := s.mail.asks.next; s.job != nil && !at.IsZero() && !s.now().Before(at) {
+	if at := s.outbox.asks.next; s.job != nil && !at.IsZero() && !s.now().Before(at) {
 		s.sendAsks()
 	}
 }

@@ -237,12 +237,12 @@ func (s *steward) status() *stewardpb.Status {
 	}
 	status.JobId, status.Order = s.job.id, s.job.order
 	status.Starting, status.Forgotten = s.life.Phase() == life.Starting, s.life.Forgotten()
-	if s.mail.prepared != nil { // else it is in the hands of who prepares
+	if s.outbox.prepared != nil { // else it is in the hands of who prepares
 		status.CpuBeforeNanos = s.job.cpuBefore.Nanoseconds()
 	}
-	status.Prepared = s.mail.prepared.GetExitCode() == 0 && s.mail.prepared != nil
-	status.Launched = s.mail.launched != nil
-	status.Done = s.mail.done != nil
+	status.Prepared = s.outbox.prepared.GetExitCode() == 0 && s.outbox.prepared != nil
+	status.Launched = s.outbox.launched != nil
+	status.Done = s.outbox.done != nil
 	for k := range s.job.ranks {
 		r := &s.job.ranks[k]
 		if status.Launched {

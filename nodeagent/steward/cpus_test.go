@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/steward/client"
+	"score/tests/socketdir"
 	"strconv"
 	"testing"
 
@@ -57,7 +58,7 @@ func TestAStewardOnNoCPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	slot := client.Slot{Exe: exe, RunDir: shortDir(t), CPUs: []int{len(unix.CPUSet{})*64 - 1}}
+	slot := client.Slot{Exe: exe, RunDir: socketdir.Make(t), CPUs: []int{len(unix.CPUSet{})*64 - 1}}
 	if p, err := client.Start(slot); err == nil {
 		p.Kill()
 		t.Error("it was started")

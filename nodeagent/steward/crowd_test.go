@@ -29,7 +29,7 @@ func TestRequestsWaitForOtherNodes(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := testLoop(t)
-			s := &steward{loop: l, job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}
+			s := &steward{loop: l, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}
 			asking, at, reported := askingClient(t, l)
 			asks := func() bool { return reported() && l.mayRead(asking, at, unix.EPOLLIN) }
 			for range tt.fitting {

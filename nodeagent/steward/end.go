@@ -108,7 +108,7 @@ func (s *steward) reportAbort(a life.Abort) {
 	if a.Rank >= 0 {
 		m.Rank, m.AtNanos = int32(s.job.ranks[a.Rank].rank), monotonicNanos()
 	}
-	s.mail.abort = m
+	s.outbox.abort = m
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
 }
 
@@ -184,8 +184,8 @@ func (s *steward) reportDone() {
 		s.relay.post(s.relay.complete)
 	}
 	s.notifyFences()
-	s.mail.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
-	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.mail.done}})
+	s.outbox.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.outbox.done}})
 }
 
 // usage sums up the resources that the ranks have used. The container also counts descendants that

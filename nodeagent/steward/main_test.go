@@ -13,6 +13,7 @@ import (
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"score/tests/socketdir"
 	"strings"
 	"sync"
 	"testing"
@@ -102,7 +103,7 @@ func start(t testing.TB, options ...option) *agent {
 		t.Fatal(err)
 	}
 	a := &agent{t: t, arrived: make(chan struct{}, 1)}
-	a.slot = client.Slot{Exe: exe, RunDir: shortDir(t), Grace: timeout, Stderr: complaints(t)}
+	a.slot = client.Slot{Exe: exe, RunDir: socketdir.Make(t), Grace: timeout, Stderr: complaints(t)}
 	for _, o := range options {
 		o(a)
 	}
@@ -144,16 +145,6 @@ func complaints(t testing.TB) *os.File {
 		}
 	})
 	return f
-}
-
-// shortDir is a directory whose path leaves room for a socket's name.
-func shortDir(t testing.TB) string {
-	dir, err := os.MkdirTemp("", "stw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 // dial connects, as an agent that was restarted does.

@@ -54,12 +54,6 @@ func (s *steward) countUnsent() {
 
 func (s *steward) setLimit() { debug.SetMemoryLimit(softLimit(s.job.size(), s.kept, s.unsentMost)) }
 
-// resetMemory resets the limit for a steward without a job.
-func (s *steward) resetMemory() {
-	s.kept, s.limitSetAt, s.unsentMost = 0, 0, 0
-	debug.SetMemoryLimit(memoryLimit)
-}
-
 // softLimit returns the collector's memory limit for a job of this many ranks that keeps this many
 // bytes from other nodes, and for ranks that have not read them.
 func softLimit(ranks, kept, unsent int) int64 {

@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"score/tests/socketdir"
 	"strings"
 	"testing"
 	"time"
@@ -229,7 +230,7 @@ func TestBrokenStep(t *testing.T) {
 // Once stewards reach each other they need no agents: fences go on while both are away.
 func TestFencesWithoutAgents(t *testing.T) {
 	needBash(t)
-	dir := shortDir(t)
+	dir := socketdir.Make(t)
 	for _, name := range []string{"met0", "met1", "go0", "go1", "over0", "over1"} {
 		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
 			t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 // process and everything that may wait for a file system, so that a kill gets through.
 func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	if s.job != nil && s.job.id == order.GetJob().GetJobId() {
-		if s.mail.prepared != nil { // a new agent asks again
-			s.send(preparedMessage(s.mail.prepared))
+		if s.outbox.prepared != nil { // a new agent asks again
+			s.send(preparedMessage(s.outbox.prepared))
 		}
 		return
 	}
@@ -86,7 +86,7 @@ func (s *steward) prepared(err error) {
 			s.phases.ready = monotonicNanos()
 		}
 		answer.Start = s.phases.message()
-		s.mail.prepared = answer
+		s.outbox.prepared = answer
 		s.send(preparedMessage(answer))
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package steward
 
 import (
+	"runtime/debug"
 	"score/nodeagent/steward/stewardpb"
 )
 
@@ -10,15 +11,12 @@ import (
 func (s *steward) renew() {
 	s.closePMIx()
 	s.messages.close()
-	s.messages, s.after = nil, nil
 	s.loop.setCrowded(false)
 	clean := s.leftClean()
 	s.job.closeKeys()
-	s.job, s.mail = nil, mail{}
 	s.spares.close()
-	s.resetMemory()
-	s.launchedAt, s.pending, s.phases = 0, 0, phases{}
-	s.stopForking.Store(false)
+	s.perJob = perJob{}
+	debug.SetMemoryLimit(memoryLimit)
 	for _, p := range s.peers {
 		if p != s.control { // it was for the job that is over
 			s.drop(p)

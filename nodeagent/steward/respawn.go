@@ -155,7 +155,7 @@ func rankFailureReport(m *stewardpb.RankFailure) *stewardpb.FromSteward {
 // makes it.
 func (s *steward) engine() *pmi.Engine {
 	switch {
-	case s.mail.prepared == nil || s.mail.prepared.GetExitCode() != 0:
+	case s.outbox.prepared == nil || s.outbox.prepared.GetExitCode() != 0:
 	case s.job.pmi != nil:
 		return s.job.pmi.Engine()
 	case s.job.pmix != nil:

@@ -99,7 +99,7 @@ func (s *steward) reportLaunched() {
 	for k := range s.job.ranks {
 		launched.Pids = append(launched.Pids, s.job.ranks[k].pid())
 	}
-	s.mail.launched = launched
+	s.outbox.launched = launched
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Launched{Launched: launched}})
 }
 

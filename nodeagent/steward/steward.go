@@ -42,28 +42,33 @@ type steward struct {
 	control  *peer     // nil: no agent
 	flushAt  time.Time // messages to the agent wait until then; zero: they go at once
 
+	perJob
+	spares    spares
+	todo      []life.Order // being carried out
+	examining bool         // a helper examines the processes
+
+	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
+	pmiBuffer [pmiBuffer]byte
+	left      bool
+}
+
+// perJob is what the loop keeps of one job; the next job begins with the zero value.
+type perJob struct {
 	job         *job
 	servesPMIx  bool      // the job's endpoint is the loop's: preparation is over
 	messages    *messages // nil: the job's ranks get no PMI, or it is being prepared
 	after       []func()  // postponed by runLater
-	spares      spares
-	mail        mail
-	todo        []life.Order // being carried out
-	launchedAt  int64        // CLOCK_MONOTONIC of the first fork, in nanoseconds
-	phases      phases       // of the job's start
-	kept        int          // bytes that came from the job's other nodes
-	limitSetAt  int          // the value of kept for which the collector's limit was set
-	unsentMost  int          // the most that ranks had not read when the limit was set, in bytes
+	outbox      outbox
+	launchedAt  int64  // CLOCK_MONOTONIC of the first fork, in nanoseconds
+	phases      phases // of the job's start
+	kept        int    // bytes that came from the job's other nodes
+	limitSetAt  int    // the value of kept for which the collector's limit was set
+	unsentMost  int    // the most that ranks had not read when the limit was set, in bytes
 	stopForking atomic.Bool
 	// awaitsMessages is true while the ranks' processes are gone, but messages of their fences have
 	// not arrived everywhere.
 	awaitsMessages bool
 	pending        uint64 // signals that came before the ranks, by number
-	examining      bool   // a helper examines the processes
-
-	helpers   sync.WaitGroup // goroutines that prepare, fork and kill
-	pmiBuffer [pmiBuffer]byte
-	left      bool
 }
 
 func newSteward(c config, listener int) (_ *steward, err error) {
@@ -137,7 +142,7 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earliest(s.life.Deadline(), s.flushAt, s.mail.asks.next, s.deadlinePMIx(), s.messages.deadline()))
+		events, err := s.loop.wait(earliest(s.life.Deadline(), s.flushAt, s.outbox.asks.next, s.deadlinePMIx(), s.messages.deadline()))
 		if err != nil {
 			return err
 		}

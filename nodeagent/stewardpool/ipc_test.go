@@ -24,7 +24,7 @@ func TestTheNextJobFindsNoMemoryOfTheLast(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "seen")
 	last, pid := host, 0
 	for range 3 {
-		s := serve(t, p, ann, false, "readlink /proc/self/ns/ipc >"+out+" && ipcs -m | grep -c 0x >>"+out+"; ipcmk -M 4096 -p 0666")
+		s := serve(t, p, ann, "readlink /proc/self/ns/ipc >"+out+" && ipcs -m | grep -c 0x >>"+out+"; ipcmk -M 4096 -p 0666")
 		text, err := os.ReadFile(out)
 		if err != nil {
 			t.Fatal(err)

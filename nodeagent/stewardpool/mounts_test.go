@@ -26,7 +26,7 @@ func TestTheNextJobFindsAnEmptyShm(t *testing.T) {
 	name := "score-test-" + filepath.Base(p.options.RunDir)
 	pid := 0
 	for _, file := range []string{"first", "second"} {
-		s := serve(t, p, ann, false, "ls -A /dev/shm | grep -c "+name+" >"+filepath.Join(dir, file)+"; echo text >/dev/shm/"+name)
+		s := serve(t, p, ann, "ls -A /dev/shm | grep -c "+name+" >"+filepath.Join(dir, file)+"; echo text >/dev/shm/"+name)
 		if !s.PrivateShm() {
 			t.Fatal("it has the host's")
 		}
@@ -52,7 +52,7 @@ func TestJobsSeeLaterMounts(t *testing.T) {
 	if p.Warm() != 1 {
 		t.Fatal("no steward is warm")
 	}
-	used := serve(t, p, bob, false, "true")
+	used := serve(t, p, bob, "true")
 	out, late := t.TempDir(), t.TempDir()
 	if err := unix.Mount("none", late, "tmpfs", 0, "size=1M"); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestJobsSeeLaterMounts(t *testing.T) {
 	}
 	p.Retire(t.Context(), used, notReading)
 	for _, user := range []uint32{ann, bob} {
-		s := serve(t, p, user, false, "ls "+late+" >"+filepath.Join(out, "seen"))
+		s := serve(t, p, user, "ls "+late+" >"+filepath.Join(out, "seen"))
 		if seen, err := os.ReadFile(filepath.Join(out, "seen")); err != nil || string(seen) != "file\n" {
 			t.Errorf("user %d: it sees %q, %v", user, seen, err)
 		}

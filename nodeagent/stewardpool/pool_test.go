@@ -80,7 +80,18 @@ func testPool(t *testing.T, warm int, change ...func(*Options)) *Pool {
 }
 
 // serve gives a job of the user's to a steward and waits until it is over.
-func serve(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Steward {
+func serve(t *testing.T, p *Pool, user uint32, script string) *Steward {
+	t.Helper()
+	return serveBy(t, p, user, false, script)
+}
+
+// serveFresh is serve with a steward that has had no job.
+func serveFresh(t *testing.T, p *Pool, user uint32, script string) *Steward {
+	t.Helper()
+	return serveBy(t, p, user, true, script)
+}
+
+func serveBy(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Steward {
 	t.Helper()
 	prepared, done := make(chan *scorev1.Prepared, 1), make(chan struct{})
 	s, err := p.Claim(t.Context(), user, fresh, client.Events{
@@ -132,7 +143,7 @@ func notReading() bool { return false }
 
 func TestAStewardServesItsUserAgain(t *testing.T) {
 	p := testPool(t, 1)
-	first := serve(t, p, ann, false, "exit 0")
+	first := serve(t, p, ann, "exit 0")
 	pid := first.Pid()
 	p.Retire(t.Context(), first, notReading)
 	if p.Warm() != 1 {
@@ -141,17 +152,17 @@ func TestAStewardServesItsUserAgain(t *testing.T) {
 	if err := first.Kill(); err == nil {
 		t.Error("who had the steward can still give it orders")
 	}
-	again := serve(t, p, ann, false, "exit 0")
+	again := serve(t, p, ann, "exit 0")
 	if again.Pid() != pid {
 		t.Error("ann has got another process")
 	}
 	p.Retire(t.Context(), again, notReading)
-	other := serve(t, p, bob, false, "exit 0")
+	other := serve(t, p, bob, "exit 0")
 	if other.Pid() == pid {
 		t.Error("bob has got ann's process")
 	}
 	p.Retire(t.Context(), other, notReading)
-	fresh := serve(t, p, ann, true, "exit 0")
+	fresh := serveFresh(t, p, ann, "exit 0")
 	if fresh.Pid() == pid || fresh.Pid() == other.Pid() {
 		t.Error("asked for one that has had no job, got one that has")
 	}
@@ -160,7 +171,7 @@ func TestAStewardServesItsUserAgain(t *testing.T) {
 
 func TestUsageAndLimitsOfTheLastJobAreGone(t *testing.T) {
 	p := testPool(t, 1)
-	first := serve(t, p, ann, false, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+	first := serve(t, p, ann, "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
 	if used, err := first.CPUTime(); err != nil || used <= 0 {
 		t.Errorf("the first job used %v (%v)", used, err)
 	}
@@ -192,7 +203,7 @@ func TestUsageAndLimitsOfTheLastJobAreGone(t *testing.T) {
 
 func TestAJobThatFailedEndsItsSteward(t *testing.T) {
 	p := testPool(t, 1)
-	s := serve(t, p, ann, false, "kill -9 $$")
+	s := serve(t, p, ann, "kill -9 $$")
 	p.Retire(t.Context(), s, notReading)
 	if p.Warm() != 0 {
 		t.Errorf("%d are warm", p.Warm())
@@ -212,7 +223,7 @@ func TestUsedStewardsAreBoundedAndTheOldestGoes(t *testing.T) {
 	p := testPool(t, 1)
 	var all []*Steward
 	for user := range uint32(usedPerWarm + 1) {
-		all = append(all, serve(t, p, ann+user, false, "exit 0"))
+		all = append(all, serve(t, p, ann+user, "exit 0"))
 	}
 	for _, s := range all {
 		p.Retire(t.Context(), s, notReading)
@@ -229,7 +240,7 @@ func TestUsedStewardsAreBoundedAndTheOldestGoes(t *testing.T) {
 
 func TestUsedOnesDoNotCountAsWarmForOthers(t *testing.T) {
 	p := testPool(t, 1)
-	p.Retire(t.Context(), serve(t, p, ann, false, "exit 0"), notReading)
+	p.Retire(t.Context(), serve(t, p, ann, "exit 0"), notReading)
 	number, _ := p.next(time.Now().Add(time.Hour))
 	if number < 0 {
 		t.Fatal("no steward would be started for other users")
@@ -240,10 +251,10 @@ func TestUsedOnesDoNotCountAsWarmForOthers(t *testing.T) {
 
 func TestAUsedStewardThatDiesIsNotGivenOut(t *testing.T) {
 	p := testPool(t, 1)
-	s := serve(t, p, ann, false, "exit 0")
+	s := serve(t, p, ann, "exit 0")
 	p.Retire(t.Context(), s, notReading)
 	s.KillProcess()
-	again := serve(t, p, ann, false, "exit 0")
+	again := serve(t, p, ann, "exit 0")
 	if again.Pid() == s.Pid() {
 		t.Error("a dead steward was given out")
 	}
@@ -254,7 +265,7 @@ func TestAUsedStewardThatDiesIsNotGivenOut(t *testing.T) {
 func TestAStewardThatWasJustKilledIsNotGivenOut(t *testing.T) {
 	p := testPool(t, 1)
 	for range 10 {
-		s := serve(t, p, ann, false, "exit 0")
+		s := serve(t, p, ann, "exit 0")
 		p.Retire(t.Context(), s, notReading)
 		if err := unix.Kill(s.Pid(), unix.SIGKILL); err != nil {
 			t.Fatal(err)
@@ -264,7 +275,7 @@ func TestAStewardThatWasJustKilledIsNotGivenOut(t *testing.T) {
 		if err != nil && !errors.Is(err, unix.ECHILD) {
 			t.Fatal(err)
 		}
-		again := serve(t, p, ann, false, "exit 0")
+		again := serve(t, p, ann, "exit 0")
 		if again.Pid() == s.Pid() {
 			t.Fatal("a dead steward was given out")
 		}
@@ -306,7 +317,7 @@ func TestABusyGroupIsSweptLater(t *testing.T) {
 // attempts.
 func TestARefusedOrphanIsGoneWhenNothingIsLeft(t *testing.T) {
 	first := testPool(t, 0)
-	serve(t, first, 1000, false, "exit 0").Leave()
+	serve(t, first, 1000, "exit 0").Leave()
 	p, orphans, err := Open(first.options)
 	if err != nil || len(orphans) != 1 {
 		t.Fatal(orphans, err)

@@ -128,6 +128,7 @@ struct pm_ep {
 
 /* Calls that there are not. */
 int pm_no_bind(struct fid *fid, struct fid *other, uint64_t flags);
+int pm_bind_eq(struct pm_uses *uses, struct fid *other); /* to which the events of an object go */
 int pm_no_control(struct fid *fid, int command, void *arg);
 int pm_no_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context);
 

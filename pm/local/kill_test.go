@@ -12,6 +12,7 @@ import (
 	"score/pm"
 	"score/pm/local"
 	"score/pm/local/localtest"
+	"score/tests/processes"
 	"strings"
 	"testing"
 	"time"
@@ -87,7 +88,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	round(0) // whatever the runtime opens once, it opens here
-	files, routines, memory := descriptors(t), runtime.NumGoroutine(), mappings(t)
+	files, routines, memory := processes.Descriptors(), runtime.NumGoroutine(), mappings(t)
 	rounds := 12
 	if testing.Short() {
 		rounds = 4
@@ -98,7 +99,7 @@ func TestKill(t *testing.T) {
 	for end := time.Now().Add(patience); runtime.NumGoroutine() > routines && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // threads of processes that were waited for
 	}
-	if f, r, m := descriptors(t), runtime.NumGoroutine(), mappings(t); f > files || r > routines || m > memory {
+	if f, r, m := processes.Descriptors(), runtime.NumGoroutine(), mappings(t); f > files || r > routines || m > memory {
 		t.Errorf("%d descriptors, %d goroutines, %d mapped contexts; before it was %d, %d, %d", f, r, m, files, routines, memory)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"score/channels/abi"
 	"score/pm"
 	"score/pm/local"
+	"score/tests/processes"
 	"strings"
 	"testing"
 
@@ -87,22 +88,13 @@ func start(t *testing.T, ranks int, cpus []int, role func(rank int) string) *loc
 
 func always(role string) func(int) string { return func(int) string { return role } }
 
-func descriptors(t *testing.T) int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(entries)
-}
-
 // TestGroup starts ranks, and leaves no descriptor behind.
 func TestGroup(t *testing.T) {
 	g := start(t, 1, nil, always("hello")) // whatever the runtime opens once, it opens here
 	if err := errors.Join(g.Wait(), g.Close()); err != nil {
 		t.Fatal(err)
 	}
-	before := descriptors(t)
+	before := processes.Descriptors()
 	for _, cpus := range [][]int{nil, {0}} {
 		g := start(t, 3, cpus, always("hello"))
 		if err := g.Wait(); err != nil {
@@ -112,7 +104,7 @@ func TestGroup(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if after := descriptors(t); after != before {
+	if after := processes.Descriptors(); after != before {
 		t.Errorf("%d descriptors open, before it was %d", after, before)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // BenchmarkCopy copies from another process: by the kernel, and from a mapping.
 func BenchmarkCopy(b *testing.B) {
-	c := startChild(b, false)
+	c := startChild(b)
 	p := c.open(b)
 	const maxBytes = 4 << 20
 	addr := c.askAddress(b, "memory %d m", maxBytes)
@@ -44,7 +44,7 @@ func BenchmarkCopy(b *testing.B) {
 }
 
 func BenchmarkMap(b *testing.B) {
-	c := startChild(b, false)
+	c := startChild(b)
 	p := c.open(b)
 	h := c.askHandle(b, "window %d w", 1<<20)
 	b.Run("hit", func(b *testing.B) {
@@ -69,7 +69,7 @@ func BenchmarkMap(b *testing.B) {
 }
 
 func BenchmarkAlive(b *testing.B) {
-	p := startChild(b, false).open(b)
+	p := startChild(b).open(b)
 	for b.Loop() {
 		if !p.Alive() {
 			b.Fatal("dead")
@@ -88,7 +88,7 @@ func BenchmarkWindow(b *testing.B) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	c := startChild(b, false)
+	c := startChild(b)
 	m, err := c.open(b).Map(c.askHandle(b, "window %d w", 4096))
 	if err != nil {
 		b.Fatal(err)

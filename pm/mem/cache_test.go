@@ -13,7 +13,7 @@ import (
 // TestFreedAndReused: a window in the cache is closed, and its descriptor and address are used
 // again. The cached mapping is never returned for either.
 func TestFreedAndReused(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	old := c.askHandle(t, "window 65536 a")
 	m, err := p.Map(old)
@@ -52,7 +52,7 @@ func TestFreedAndReused(t *testing.T) {
 
 // TestStaleMappingInUse stays readable until it is released, but is not returned again.
 func TestStaleMappingInUse(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	h := c.askHandle(t, "window 4096 a")
 	m, err := p.Map(h)

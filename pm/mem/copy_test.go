@@ -13,7 +13,7 @@ import (
 )
 
 func TestCopy(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	if first, again := p.CanCopy(), p.CanCopy(); !first || !again {
 		t.Fatal("copying is not allowed between processes of one user")
@@ -89,7 +89,7 @@ func TestLengths(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	const size = PieceBytes + 3*65536
 	addr := c.askAddress(t, "memory %d m", size)
@@ -123,7 +123,7 @@ func wantCopyError(t *testing.T, err, want error, done int) {
 // TestPeerDiesDuringCopy: between two pieces, and at any moment.
 func TestPeerDiesDuringCopy(t *testing.T) {
 	const size = 8 * PieceBytes
-	c := startChild(t, false)
+	c := startChild(t)
 	p, addr := c.open(t), c.askAddress(t, "memory %d m", size)
 	buffer := make([]byte, size)
 	if n, err := p.piece(readCall, buffer, addr); err != nil || n != PieceBytes {
@@ -133,7 +133,7 @@ func TestPeerDiesDuringCopy(t *testing.T) {
 	_, err := p.piece(readCall, buffer[PieceBytes:], addr+PieceBytes)
 	wantError(t, "after the death", err, ErrGone)
 
-	c = startChild(t, false)
+	c = startChild(t)
 	p, addr = c.open(t), c.askAddress(t, "memory %d m", size)
 	read := make(chan error)
 	go func() {
@@ -181,7 +181,7 @@ func TestCloseDuringCopy(t *testing.T) {
 
 // TestDenied: the system lets processes of a user reach each other, until one of them forbids it.
 func TestDenied(t *testing.T) {
-	one, two := startChild(t, true), startChild(t, true)
+	one, two := startUnprivileged(t), startUnprivileged(t)
 	b := one.askHandle(t, "window 4096 a").Encode()
 	addr := one.askAddress(t, "memory 4096 m")
 	reach := func() string { return two.ask(t, "reach %d %d %x %d", one.pid(), one.start, b, addr) }

@@ -60,16 +60,27 @@ type child struct {
 
 func (c *child) pid() int { return c.cmd.Process.Pid }
 
-// startChild starts a process, of the user nobody if it is to be without root's rights and this
-// one has them.
-func startChild(t testing.TB, unprivileged bool) *child {
+// startChild starts a process of this one's user.
+func startChild(t testing.TB) *child {
+	t.Helper()
+	return startAs(t, nil)
+}
+
+// startUnprivileged starts a process without root's rights: of the user nobody if this one has them.
+func startUnprivileged(t testing.TB) *child {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		return startAs(t, nil)
+	}
+	return startAs(t, &syscall.Credential{Uid: nobody, Gid: nobody})
+}
+
+func startAs(t testing.TB, user *syscall.Credential) *child {
 	t.Helper()
 	c := &child{cmd: exec.Command("/proc/self/exe")}
 	c.cmd.Env = append(os.Environ(), childEnv+"=1", "GORACE=atexit_sleep_ms=0")
 	c.cmd.Stderr = os.Stderr
-	if unprivileged && os.Geteuid() == 0 {
-		c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
-	}
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
 	in, err := c.cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"score/tests/processes"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 )
 
 func TestMapWindowOfPeer(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	h := c.askHandle(t, "window 100000 a")
 	m, err := p.Map(h)
@@ -41,7 +42,7 @@ func TestAtomicsOfTwoProcesses(t *testing.T) {
 	w := newTestWindow(t, 4096)
 	b := w.Handle().Encode()
 	command := fmt.Sprintf("add %d %d %x %d", os.Getpid(), ownStart(t), b, rounds)
-	one, two := startChild(t, false), startChild(t, false)
+	one, two := startChild(t), startChild(t)
 	for _, c := range []*child{one, two} {
 		if _, err := fmt.Fprintln(c.in, command); err != nil {
 			t.Fatal(err)
@@ -61,7 +62,7 @@ func TestAtomicsOfTwoProcesses(t *testing.T) {
 }
 
 func TestHandlesOfOtherFiles(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	h := c.askHandle(t, "window 8192 a")
 	other := c.askHandle(t, "window 8192 b")
@@ -95,7 +96,7 @@ func TestHandlesOfOtherFiles(t *testing.T) {
 
 func TestOpenPeer(t *testing.T) {
 	cache := NewCache(testLimit)
-	c := startChild(t, false)
+	c := startChild(t)
 	for _, start := range []uint64{0, c.start - 1, c.start + 1, math.MaxUint64} {
 		_, err := cache.OpenPeer(c.pid(), start)
 		wantError(t, fmt.Sprintf("start %d", start), err, ErrGone)
@@ -106,26 +107,16 @@ func TestOpenPeer(t *testing.T) {
 	}
 	_, err := cache.OpenPeer(1<<30, c.start)
 	wantError(t, "no such process", err, ErrGone)
-	before := descriptors(t)
+	before := processes.Descriptors()
 	_, err = cache.OpenPeer(c.pid(), 0)
 	wantError(t, "wrong start", err, ErrGone)
-	if after := descriptors(t); after != before {
+	if after := processes.Descriptors(); after != before {
 		t.Errorf("%d descriptors, %d before", after, before)
 	}
 }
 
-// descriptors counts those of this process.
-func descriptors(t *testing.T) int {
-	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(names)
-}
-
 func TestClosedPeer(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	h, addr := c.askHandle(t, "window 4096 a"), c.askAddress(t, "memory 4096 m")
 	m, err := p.Map(h)
@@ -152,7 +143,7 @@ func TestClosedPeer(t *testing.T) {
 }
 
 func TestPeerDies(t *testing.T) {
-	c := startChild(t, false)
+	c := startChild(t)
 	p := c.open(t)
 	h, addr := c.askHandle(t, "window 4096 a"), c.askAddress(t, "memory 4096 m")
 	other := c.askHandle(t, "window 4096 b")
@@ -195,14 +186,14 @@ func TestNumberOfPeerIsReused(t *testing.T) {
 	defer f.Close()
 	const tries = 100 // other processes may take the number first
 	for range tries {
-		first := startChild(t, false)
+		first := startChild(t)
 		p := first.open(t)
 		h, addr := first.askHandle(t, "window 4096 a"), first.askAddress(t, "memory 4096 m")
 		first.end()
 		if _, err := f.WriteAt(fmt.Append(nil, first.pid()-1), 0); err != nil {
 			t.Skipf("only root can choose the number of the next process: %v", err)
 		}
-		second := startChild(t, false)
+		second := startChild(t)
 		if second.pid() != first.pid() || second.start == first.start {
 			second.end()
 			continue

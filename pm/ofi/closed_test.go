@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"score/pm"
+	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
 	"score/pm/ofi"
 	"score/pm/tag"
@@ -114,7 +115,7 @@ func TestClosedObjects(t *testing.T) {
 func TestCountedReads(t *testing.T) {
 	t.Setenv(pm.EnvCPURanks, "2")
 	j := start(t, 1, 2, 0, ofi.EndpointOptions{})
-	mr, err := j[1].d.Register(randomBytes(64), ofi.MROptions{Access: uct.RemoteAll})
+	mr, err := j[1].d.Register(localtest.RandomBytes(64), ofi.MROptions{Access: uct.RemoteAll})
 	ok(t, err)
 	got := make([]byte, 64)
 	read := func() (alone bool) {

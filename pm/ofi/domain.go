@@ -149,6 +149,3 @@ func (d *Domain) onRemoteData(from *uct.EP, ports uct.Header, data uint64, lengt
 
 // Crowded reports whether the job's ranks on this node have fewer CPUs than they are.
 func (d *Domain) Crowded() bool { return d.iface.Channel().Crowded() }
-
-// Sleeping reports whether a goroutine waits in Wait.
-func (d *Domain) Sleeping() bool { return d.gate.waiter.Load() != nil }

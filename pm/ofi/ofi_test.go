@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"score/pm"
 	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
@@ -61,12 +60,8 @@ func start(t testing.TB, nodes, perNode, queue int, o ofi.EndpointOptions) job {
 	return j
 }
 
-var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
-
 func eachShape(t *testing.T, f func(t *testing.T, j job)) {
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1], 0, ofi.EndpointOptions{})) })
-	}
+	localtest.EachShape(t, func(t *testing.T, nodes, perNode int) { f(t, start(t, nodes, perNode, 0, ofi.EndpointOptions{})) })
 }
 
 const patience = 20 * time.Second
@@ -107,19 +102,11 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
-}
-
 func TestMessagesComplete(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		for _, n := range []int{0, 8, 5000, 300_000} {
 			for _, kind := range []ofi.Flags{0, ofi.Tagged} {
-				data, got := randomBytes(n), make([]byte, n)
+				data, got := localtest.RandomBytes(n), make([]byte, n)
 				ok(t, j[1].ep.Receive(ofi.Receive{Buffer: got, From: ofi.AnyAddress, Tag: 5, Context: 1, Flags: kind}))
 				ok(t, j[0].ep.Send(ofi.Send{Buffer: data, To: j[0].peers[1], Tag: 5, Data: 77, Context: 2, Flags: kind | ofi.RemoteData}))
 				r, s := j.next(t, 1), j.next(t, 0)
@@ -298,7 +285,7 @@ func TestRemoteMemory(t *testing.T) {
 		at := ofi.Transfer{To: j[0].peers[1], Key: mr.Key(), Offset: 1<<32 + 100, Context: 5}
 		for _, n := range []int{8, 300_000} {
 			w := at
-			w.Buffer, w.Data, w.Flags = randomBytes(n), 99, ofi.RemoteData
+			w.Buffer, w.Data, w.Flags = localtest.RandomBytes(n), 99, ofi.RemoteData
 			ok(t, j[0].ep.Write(w))
 			if e := j.next(t, 0); e.Context != 5 || e.Flags&(ofi.RMA|ofi.Write) != ofi.RMA|ofi.Write || e.Err != 0 {
 				t.Errorf("written: %+v", e)

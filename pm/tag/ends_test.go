@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"score/pm"
+	"score/pm/local/localtest"
 	"score/pm/tag"
 	"slices"
 	"sync"
@@ -191,7 +192,7 @@ func TestReceivesFromLostPeers(t *testing.T) {
 
 // TestLimitsBelowOneMessage: with limits that no message fits into, messages go one by one.
 func TestLimitsBelowOneMessage(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range localtest.Shapes {
 		t.Run(name, func(t *testing.T) {
 			j := start(t, shape[0], shape[1], tag.Settings{SendBytes: 1, PoolBytes: 1, EagerLocal: 64 << 10})
 			const n, size = 200, 30_000
@@ -251,7 +252,7 @@ func TestToSelf(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		for _, n := range []int{8, 100_000} {
 			var s, r tag.Op
-			data := randomBytes(n)
+			data := localtest.RandomBytes(n)
 			_ = j[0].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: 1}, make([]byte, n))
 			if err := j[0].ep.Send(&s, peer(0), 1, data); err != nil {
 				t.Fatal(err)

@@ -114,7 +114,7 @@ func TestForgedMessages(t *testing.T) {
 		"windows that grow for ever":           {[][]byte{packet(uct.Header{ID: idWindow, Arg: 1 << 30}), packet(uct.Header{ID: idWindow, Arg: 3 << 30})}, false},
 		"an offer that wants a window for all": {[][]byte{packet(uct.Header{ID: idOffer, Bits: 4}, 5, 1, 0, 0, 0)}, false},
 	} {
-		for shape, s := range shapes {
+		for shape, s := range localtest.Shapes {
 			t.Run(name+"/"+shape, func(t *testing.T) {
 				v := newVictim(t, s[0], s[1])
 				for _, m := range c.messages {

@@ -1,6 +1,7 @@
 package tag_test
 
 import (
+	"score/pm/local/localtest"
 	"score/pm/tag"
 	"testing"
 )
@@ -31,7 +32,7 @@ func TestSyncIsEager(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			eachShape(t, func(t *testing.T, j job) {
 				var s, r tag.Op
-				if err := j[0].ep.SendWith(&s, peer(1), 7, randomBytes(60), tag.SendOptions{Sync: true}); err != nil {
+				if err := j[0].ep.SendWith(&s, peer(1), 7, localtest.RandomBytes(60), tag.SendOptions{Sync: true}); err != nil {
 					t.Fatal(err)
 				}
 				j.until(t, func() bool { return j[1].stack.Counts().HeldBytes == 60 })

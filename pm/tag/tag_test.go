@@ -63,20 +63,8 @@ func (j job) until(t testing.TB, done func() bool) {
 	}, done)
 }
 
-var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
-
 func eachShape(t *testing.T, f func(t *testing.T, j job)) {
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1], tag.Settings{})) })
-	}
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
+	localtest.EachShape(t, func(t *testing.T, nodes, perNode int) { f(t, start(t, nodes, perNode, tag.Settings{})) })
 }
 
 func peer(rank int) tag.Peer { return tag.Peer{Rank: uint32(rank)} }
@@ -88,7 +76,7 @@ func TestAnyLengthExpectedAndNot(t *testing.T) {
 		for _, n := range lengths {
 			for _, expected := range []bool{true, false} {
 				for _, sync := range []bool{false, true} {
-					data, got := randomBytes(n), make([]byte, n+10)
+					data, got := localtest.RandomBytes(n), make([]byte, n+10)
 					var s, r tag.Op
 					criteria := tag.Criteria{Source: peer(0), Tag: 0xab}
 					send := func() {
@@ -127,7 +115,7 @@ func TestAnyLengthExpectedAndNot(t *testing.T) {
 func TestTruncated(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		for _, n := range []int{100, 100_000} {
-			data, got := randomBytes(n), make([]byte, 60)
+			data, got := localtest.RandomBytes(n), make([]byte, 60)
 			var s, r tag.Op
 			_ = j[1].ep.Receive(&r, tag.Criteria{Source: tag.AnyPeer}, got)
 			_ = j[0].ep.Send(&s, peer(1), 0, data)
@@ -151,7 +139,7 @@ func TestCancelProbeAndClaim(t *testing.T) {
 			t.Errorf("canceled: %v", r.Err)
 		}
 		for _, n := range []int{20, 300_000} {
-			data := randomBytes(n)
+			data := localtest.RandomBytes(n)
 			_ = j[0].ep.Send(&s, peer(1), 7, data)
 			var h *tag.Held
 			j.until(t, func() bool { h = j[1].ep.Claim(c); return h != nil })
@@ -214,7 +202,7 @@ func TestManyIntoOneBuffer(t *testing.T) {
 		untagged := tag.Criteria{Space: tag.Untagged, Source: tag.AnyPeer}
 		var want [][]byte
 		send := func(n int) {
-			data := randomBytes(n)
+			data := localtest.RandomBytes(n)
 			want = append(want, data)
 			var s tag.Op
 			_ = j[0].ep.SendWith(&s, peer(1), 0, data, tag.SendOptions{Space: tag.Untagged})
@@ -242,7 +230,7 @@ func TestManyIntoOneBuffer(t *testing.T) {
 // TestUnexpectedMessagesAreBounded: a flood that nobody receives takes no more memory than the
 // settings say, ends for the sender as sends under way, and arrives when it is asked for.
 func TestUnexpectedMessagesAreBounded(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range localtest.Shapes {
 		t.Run(name, func(t *testing.T) {
 			const n, size = 2000, 4000
 			j := start(t, shape[0], shape[1], tag.Settings{PoolBytes: 256 << 10})
@@ -470,7 +458,7 @@ func TestPeerCloses(t *testing.T) {
 }
 
 func TestNoAllocationPerMessage(t *testing.T) {
-	for name, shape := range shapes {
+	for name, shape := range localtest.Shapes {
 		j := start(t, shape[0], shape[1], tag.Settings{})
 		for _, n := range []int{8, 4000, 100_000} {
 			data, got := make([]byte, n), make([]byte, n)
@@ -499,7 +487,7 @@ func TestNoAllocationPerMessage(t *testing.T) {
 // The sender still learns that they are there.
 func TestReceiverLeavesAtOnce(t *testing.T) {
 	j := start(t, 1, 2, tag.Settings{})
-	data, got := randomBytes(4<<20), make([]byte, 4<<20)
+	data, got := localtest.RandomBytes(4<<20), make([]byte, 4<<20)
 	var s, r tag.Op
 	if err := errors.Join(
 		j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: 1}, got), j[0].ep.Send(&s, peer(1), 1, data)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"score/pm/local/localtest"
 	"score/pm/mem"
 	"score/pm/mem/atomics"
 	"score/pm/uct"
@@ -49,7 +50,7 @@ func TestAllMemory(t *testing.T) {
 		}
 		for _, n := range []int{0, 8, 5000, 70_000, size} {
 			t.Run(fmt.Sprint(n), func(t *testing.T) {
-				data, back := randomBytes(n), make([]byte, n)
+				data, back := localtest.RandomBytes(n), make([]byte, n)
 				here := uct.Remote{Key: all.Key(), Offset: at + uint64(size-n)}
 				if err := do(func(d *done) error { return ep.Put(data, here, d) }); err != nil || !bytes.Equal(memory[size-n:size], data) {
 					t.Errorf("put: %v", err)

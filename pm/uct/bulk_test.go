@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"score/channels/link"
 	"score/pm"
+	"score/pm/local/localtest"
 	"score/pm/uct"
 	"testing"
 
@@ -22,7 +23,7 @@ func TestBulk(t *testing.T) {
 			}
 			j := startWith(t, 2, 1, settings)
 			const size = 3<<20 + 5
-			source, to := randomBytes(size), make([]byte, size)
+			source, to := localtest.RandomBytes(size), make([]byte, size)
 			r, err := j[1].md.Register(to, uct.RemoteAll)
 			if err != nil {
 				t.Fatal(err)

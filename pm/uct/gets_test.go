@@ -2,6 +2,7 @@ package uct_test
 
 import (
 	"bytes"
+	"score/pm/local/localtest"
 	"score/pm/uct"
 	"testing"
 )
@@ -15,7 +16,7 @@ func TestGetsBothWays(t *testing.T) {
 		var got [2][asked][]byte
 		data := [2]*uct.Region{}
 		for i := range j {
-			r, err := j[i].md.Register(randomBytes(size), uct.RemoteRead)
+			r, err := j[i].md.Register(localtest.RandomBytes(size), uct.RemoteRead)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -152,7 +152,7 @@ func TestForgedMessages(t *testing.T) {
 		"an answer nobody asked for":      {packet(uct.Header{ID: uct.IDCopies, Bits: uct.CopiesYes}), true},
 		"a question of no kind":           {packet(uct.Header{ID: uct.IDCopies, Bits: 9}), true},
 	} {
-		for shape, s := range shapes {
+		for shape, s := range localtest.Shapes {
 			t.Run(name+"/"+shape, func(t *testing.T) {
 				v := newVictim(t, s[0], s[1])
 				v.send(t, c.message)

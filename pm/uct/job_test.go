@@ -2,7 +2,6 @@ package uct_test
 
 import (
 	"errors"
-	"math/rand/v2"
 	"score/pm"
 	"score/pm/local/localtest"
 	"score/pm/uct"
@@ -89,21 +88,8 @@ func (d *done) Complete(err error) {
 
 const firstID = uct.FirstID
 
-// shapes are the ways between ranks 0 and 1.
-var shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
-
 func eachShape(t *testing.T, f func(t *testing.T, j job)) {
-	for name, shape := range shapes {
-		t.Run(name, func(t *testing.T) { f(t, start(t, shape[0], shape[1])) })
-	}
-}
-
-func randomBytes(n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(rand.Uint32())
-	}
-	return b
+	localtest.EachShape(t, func(t *testing.T, nodes, perNode int) { f(t, start(t, nodes, perNode)) })
 }
 
 // regions makes memory of rank 1 of both kinds.

@@ -66,7 +66,7 @@ func TestCacheBelowOneWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, back := randomBytes(1<<20), make([]byte, 1<<20)
+		data, back := localtest.RandomBytes(1<<20), make([]byte, 1<<20)
 		var d done
 		for _, begin := range []func() error{
 			func() error { return ep.Put(data, uct.Remote{Key: w.Key()}, &d) },

@@ -2,6 +2,7 @@ package uct_test
 
 import (
 	"bytes"
+	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
 	"score/pm/uct"
 	"testing"
@@ -13,7 +14,7 @@ func TestWritesDoNotOvertakeReads(t *testing.T) {
 	sum := uct.AtomicKind{Op: atomics.Sum, Type: atomics.Uint8}
 	for _, size := range []int{1, uct.MaxAtomicBytes, uct.MaxAtomicBytes + 1, 60_000, 3 << 20} {
 		eachShape(t, func(t *testing.T, j job) {
-			old, fresh := randomBytes(size), randomBytes(size)
+			old, fresh := localtest.RandomBytes(size), localtest.RandomBytes(size)
 			r, err := j[1].md.Register(bytes.Clone(old), uct.RemoteAll)
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +62,7 @@ func TestGetFollowsPuts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			ep, fresh := j.ep(t, 0, 1), randomBytes(size)
+			ep, fresh := j.ep(t, 0, 1), localtest.RandomBytes(size)
 			var put, get done
 			if err := ep.Put(fresh, uct.Remote{Key: r.Key()}, &put); err != nil {
 				t.Fatal(err)
@@ -84,7 +85,7 @@ func TestGetFollowsPuts(t *testing.T) {
 func TestPutFollowsGets(t *testing.T) {
 	for _, size := range []int{1, uct.MaxAtomicBytes + 1, 3 << 20} {
 		eachShape(t, func(t *testing.T, j job) {
-			old := randomBytes(size)
+			old := localtest.RandomBytes(size)
 			r, err := j[1].md.Register(append(bytes.Clone(old), 0), uct.RemoteAll)
 			if err != nil {
 				t.Fatal(err)

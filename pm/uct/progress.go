@@ -26,11 +26,12 @@ func (i *Iface) progress() int {
 	}
 	i.inside = true
 	n, lost := 0, len(i.lost)
-	got, drained, ended := 0, false, false
+	var drained, ended bool
 	if i.bulk.pulls > 0 {
 		n, ended = i.takeBulk()
 	}
 	if !ended {
+		var got int
 		got, drained = i.receive()
 		n += got
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"score/pm"
+	"score/pm/local/localtest"
 	"score/pm/uct"
 	"testing"
 )
@@ -15,7 +16,7 @@ func TestPull(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, source := range map[string][]byte{"window": window.Bytes(), "other memory": make([]byte, 1<<20)} {
-			copy(source, randomBytes(len(source)))
+			copy(source, localtest.RandomBytes(len(source)))
 			for turn := range 3 {
 				from := j[1].md.Expose(source)
 				got := make([]byte, len(source))
@@ -36,7 +37,7 @@ func TestPull(t *testing.T) {
 // answer, which comes later, changes nothing.
 func TestPullFromBusyPeer(t *testing.T) {
 	j := start(t, 1, 2)
-	data, got := randomBytes(300<<10), make([]byte, 300<<10)
+	data, got := localtest.RandomBytes(300<<10), make([]byte, 300<<10)
 	var d done
 	ep := j.ep(t, 1, 0)
 	from := j[0].md.Expose(data)
@@ -77,11 +78,11 @@ func TestCrowdedRanksCopy(t *testing.T) {
 	settings := pm.DefaultSettings()
 	settings.Spin = 0
 	j := startWith(t, 1, 2, settings)
-	r, err := j[0].md.Register(randomBytes(1<<20), uct.RemoteAll)
+	r, err := j[0].md.Register(localtest.RandomBytes(1<<20), uct.RemoteAll)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data, got := randomBytes(1<<20), make([]byte, 1<<20)
+	data, got := localtest.RandomBytes(1<<20), make([]byte, 1<<20)
 	var d done
 	ep, at := j.ep(t, 1, 0), uct.Remote{Key: r.Key()}
 	j.retry(t, func() error { return ep.Put(data, at, &d) })
@@ -102,7 +103,7 @@ func TestCrowdedRanksRead(t *testing.T) {
 	settings := pm.DefaultSettings()
 	settings.Spin = 0
 	j := startWith(t, 1, 2, settings)
-	r, err := j[0].md.Register(randomBytes(100), uct.RemoteRead)
+	r, err := j[0].md.Register(localtest.RandomBytes(100), uct.RemoteRead)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func (e *EP) sendPutCopy(o *op) (int, bool) {
 // sendCall sends a get or a fetching atomic.
 func (e *EP) sendCall(o *op) (int, bool) {
 	o.id = e.iface.calls.Add(o) // it has a number only while the peer may answer
-	sent := false
+	var sent bool
 	switch {
 	case o.kind == opFetch:
 		sent = e.sendAtomicRequest(o)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"score/channels/link"
 	"score/pm"
+	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
 	"score/pm/uct"
 	"testing"
@@ -11,7 +12,7 @@ import (
 
 // BenchmarkOperation is what operations cost that the peer serves, both ends in one goroutine.
 func BenchmarkOperation(b *testing.B) {
-	for shape, s := range shapes {
+	for shape, s := range localtest.Shapes {
 		b.Run(shape, func(b *testing.B) {
 			j := start(b, s[0], s[1])
 			r, err := j[1].md.Register(make([]byte, 1<<20), uct.RemoteAll)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"score/pm"
+	"score/pm/local/localtest"
 	"score/pm/mem/atomics"
 	"score/pm/uct"
 	"testing"
@@ -24,7 +25,7 @@ func TestActiveMessages(t *testing.T) {
 		ep := j.ep(t, 0, 1)
 		var want [][]byte
 		for i, size := range []int{0, 1, 8, 40, 41, 5000, j[0].iface.Attr().MaxMessage} {
-			data := randomBytes(size)
+			data := localtest.RandomBytes(size)
 			want = append(want, data)
 			h := uct.Header{ID: firstID, From: 3, To: 5, Bits: 7, Arg: uint32(i)}
 			j.retry(t, func() error { return ep.Send(h, data) })
@@ -50,7 +51,7 @@ func TestPutAndGet(t *testing.T) {
 				for turn := range 3 { // the first asks for the window
 					t.Run(fmt.Sprintf("%s/%d/%d", name, n, turn), func(t *testing.T) {
 						at := uct.Remote{Key: r.Key(), Offset: 4096}
-						data, back := randomBytes(n), make([]byte, n)
+						data, back := localtest.RandomBytes(n), make([]byte, n)
 						var d done
 						j.retry(t, func() error { return ep.Put(data, at, &d) })
 						j.retry(t, func() error { return ep.Get(back, at, &d) })
@@ -164,7 +165,7 @@ func TestOrder(t *testing.T) {
 				ep := j.ep(t, 0, 1)
 				for turn := range 50 {
 					n := []int{8, 3000, 200_000}[turn%3]
-					data, back := randomBytes(n), make([]byte, n)
+					data, back := localtest.RandomBytes(n), make([]byte, n)
 					var d done
 					at := uct.Remote{Key: r.Key()}
 					j.retry(t, func() error { return ep.Put(data, at, nil) })
@@ -212,7 +213,7 @@ func TestFlush(t *testing.T) {
 			t.Fatal(err)
 		}
 		ep := j.ep(t, 0, 1)
-		data := randomBytes(1 << 20)
+		data := localtest.RandomBytes(1 << 20)
 		j.retry(t, func() error { return ep.Put(data, uct.Remote{Key: r.Key()}, nil) })
 		var d done
 		j.retry(t, func() error { return ep.Flush(&d) })

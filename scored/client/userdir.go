@@ -52,7 +52,7 @@ func checkOwn(dir string, uid int) error {
 		return err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	advice := ""
+	var advice string
 	switch {
 	case !ok || int(stat.Uid) != uid:
 		advice = "it is another user's: set TMPDIR to a directory of your own, or have root remove it"

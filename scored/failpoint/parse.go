@@ -78,11 +78,11 @@ func lookup(name string) (Info, error) {
 			return info, nil
 		}
 	}
-	return Info{}, fmt.Errorf("there is no failpoint %q; these are the points: %s", name, strings.Join(Names(), " "))
+	return Info{}, fmt.Errorf("there is no failpoint %q; these are the points: %s", name, strings.Join(names(), " "))
 }
 
-// Names returns the names of all points.
-func Names() []string {
+// names returns the names of all points.
+func names() []string {
 	names := make([]string, 0, pointCount)
 	for _, info := range Table {
 		names = append(names, info.Name)

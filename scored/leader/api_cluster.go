@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"maps"
 	"score/scored/api/scorev1"
 	"score/scored/idle"
 )
@@ -72,10 +73,7 @@ func (l *Leader) Disconnect(node string, link Link) {
 
 func (c *controller) snapshotStats() Stats {
 	s := c.stats
-	s.Ended = make(map[scorev1.EndReason]uint64, len(c.stats.Ended))
-	for reason, n := range c.stats.Ended {
-		s.Ended[reason] = n
-	}
+	s.Ended = maps.Clone(c.stats.Ended)
 	s.Rows = len(c.rotation.Rows)
 	s.Jobs = make(map[scorev1.JobState]int)
 	for _, j := range c.jobs {

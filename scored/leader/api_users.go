@@ -139,7 +139,7 @@ func checkUser(a *account, limits *scorev1.UserLimits) error {
 		return fmt.Errorf(
 			"%w: a limit of %s is more than the most memory there can be, %s",
 			ErrInvalid,
-			gang.FormatMemoryAsked(asInt(limits.GetMemoryPerNodeBytes())),
+			AskedMemory(limits.GetMemoryPerNodeBytes()),
 			gang.FormatMemory(gang.MaxMemory),
 		)
 	case limits.GetTimeNanos() < 0 || limits.GetTimeNanos() > int64(gang.MaxTimeLimit):

@@ -87,7 +87,7 @@ func TestChildrenHaveABound(t *testing.T) {
 	w.quiet = true
 	root := w.b.jobs[1]
 	for i := range maxChildren {
-		root.children = append(root.children, &job{id: uint64(1000 + i), parents: 1, parent: root, state: queued})
+		root.children = append(root.children, &job{id: uint64(1000 + i), parents: 1, parent: root, attempt: newAttempt()})
 	}
 	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) || !strings.Contains(err.Error(), fmt.Sprint("has spawned ", maxChildren, " jobs")) {
 		t.Errorf("one more: %v", err)

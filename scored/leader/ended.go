@@ -28,17 +28,14 @@ func (c *controller) restoreEnded(record *state.Job, lastEntry int64) {
 		user:      record.User,
 		parents:   record.Parent,
 		charged:   record.Usage,
-		verdict:   record.Verdict,
-		state:     done,
+		attempt:   newAttempt(),
 		submitted: record.Submitted,
-		started:   record.Started,
 		ended:     record.Ended,
 		attempts:  record.Attempts,
 		restarts:  record.Restarts,
 		because:   record.Because,
-		row:       -1,
-		codeRank:  noRank,
 	}
+	j.state, j.started, j.verdict = done, record.Started, record.Verdict
 	c.jobs[j.id] = j
 	for _, p := range record.Places {
 		known := c.nodes[p.Node] != nil

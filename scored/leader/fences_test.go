@@ -14,7 +14,7 @@ func TestFencesOfNodes(t *testing.T) {
 	say := func(fences, plain, packed uint64) *scorev1.Fences {
 		return &scorev1.Fences{Fences: fences, PlainBytes: plain, PackedBytes: packed}
 	}
-	j := &job{parts: []*part{{}, {}, {}}}
+	j := &job{attempt: attempt{parts: []*part{{}, {}, {}}}}
 	if f := j.usage().GetFences(); f != nil {
 		t.Errorf("of nothing: %v", f)
 	}

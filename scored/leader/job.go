@@ -84,22 +84,41 @@ type job struct {
 	charged *scorev1.Usage // charged to its user so far
 	earlier *scorev1.Usage // usage of earlier attempts; nil: nothing
 
-	state     scorev1.JobState
-	submitted int64
-	allocated int64 // 0: it has no places
-	ready     int64 // when all nodes were prepared, as far as this leader knows; 0: they are not
-	started   int64 // 0: no rank was started
-	ended     int64
-	attempts  uint32
+	attempt
+	attempts  uint32 // how often it was given places
 	restarts  uint32 // attempts after ranks may have run
 	because   string // why it was last requeued; empty: it never was
-	row       int
+	submitted int64
+	ended     int64
+
+	ownerDeadline int64 // when it ends without an owner; 0: none
+	watchers      []*Attachment
+	notes         []string
+	staged        []string // nodes that were told to fetch and keep its files, the seed first
+	children      []*job   // spawned by it, not forgotten
+	// outputLost: some of the output is lost; a note says which.
+	outputLost bool
+
+	published int                    // bytes of the names that it has published, and of replies
+	lookups   map[requestKey]nameKey // of its ranks, pending
+	placeAsks []placeAsk             // where it is, asked by other jobs while it is queued
+	replies   replies                // to its requests about names
+}
+
+// attempt is the part of a job's state that begins again when the job is put back into the queue.
+type attempt struct {
+	state     scorev1.JobState
+	allocated int64            // 0: it has no places
+	ready     int64            // when all nodes were prepared, as far as this leader knows; 0: they are not
+	started   int64            // 0: no rank was started
+	row       int              // -1: none
 	founder   gang.JobID       // of the gang
 	parts     []*part          // by node; kept after the end
 	byNode    map[string]*part // index of parts, made when needed; nil when parts change
 	// inherited: an earlier leader gave the job its places. It may have sent a plan too, so the
 	// ranks may run although the job is starting.
 	inherited bool
+	idle      *idleness // nil: its ranks were never all asleep
 
 	exits    map[uint32]bool // ranks whose exits were counted
 	code     int32           // highest exit code so far
@@ -113,31 +132,23 @@ type job struct {
 	// restarting: the job will be queued again, and ranks have run or may have.
 	restarting bool
 
-	idle          *idleness // nil: its ranks were never all asleep
-	deadline      int64     // of its state; 0: none
-	killDeadline  int64     // when its end is no longer awaited
-	graceUntil    int64     // until when its ranks may end by SIGTERM; 0: they got none, or were killed since
-	ownerDeadline int64     // when it ends without an owner; 0: none
-	watchers      []*Attachment
-	notes         []string
-	unstored      string                 // which output its nodes could not store; empty: none
-	staged        []string               // nodes that were told to fetch and keep its files, the seed first
-	children      []*job                 // spawned by it, not forgotten
-	childVerdict  *scorev1.Verdict       // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
-	childEnds     []childEnd             // of the latest children that left by themselves
-	names         int                    // number of names that it has published
-	published     int                    // their bytes, and those of replies
-	lookups       map[requestKey]nameKey // of its ranks, pending
-	placeAsks     []placeAsk             // where it is, asked by other jobs while it is queued
-	replies       replies                // to its requests about names
-	spawned       map[spawnKey]uint64    // children by the request that spawned them
-	// outputLost: some of the output is lost; a note says which.
-	outputLost bool
+	deadline     int64 // of its state; 0: none
+	killDeadline int64 // when its end is no longer awaited
+	graceUntil   int64 // until when its ranks may end by SIGTERM; 0: they got none, or were killed since
+
+	unstored     string              // which output its nodes could not store; empty: none
+	names        int                 // number of names that it has published
+	spawned      map[spawnKey]uint64 // children by the request that spawned them
+	childVerdict *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
+	childEnds    []childEnd          // of the latest children that left by themselves
 	// outputRead: a client has fetched all its output.
 	outputRead bool
 	// forgotten: its nodes were told that its end is committed.
 	forgotten bool
 }
+
+// newAttempt returns the state of a job that waits for places.
+func newAttempt() attempt { return attempt{state: queued, row: -1, codeRank: noRank} }
 
 func (j *job) active() bool { return j.state != queued && j.state != done }
 

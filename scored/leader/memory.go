@@ -1,6 +1,14 @@
 package leader
 
-import "score/gang"
+import (
+	"math"
+	"score/gang"
+)
+
+// AskedMemory writes an amount of memory that a request asks for and is refused.
+func AskedMemory(bytes uint64) string { return gang.FormatMemoryAsked(asInt(bytes)) }
+
+func asInt(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 // memoryPerNode returns what the user asked for, or the cluster's default for as many CPUs as the
 // job can have on one node. A default of zero is an equal share: as many jobs as there are rows

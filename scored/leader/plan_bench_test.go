@@ -36,7 +36,7 @@ func benchController(tb testing.TB, nodes, size, rows int) *controller {
 		}
 	}
 	for _, a := range c.gang.Schedule(1).Start {
-		j := &job{id: uint64(a.Job), state: running, row: a.Row, founder: a.Gang, spec: &scorev1.JobSpec{Tasks: uint32(size)}}
+		j := &job{id: uint64(a.Job), attempt: attempt{state: running, row: a.Row, founder: a.Gang}, spec: &scorev1.JobSpec{Tasks: uint32(size)}}
 		for _, p := range placesOf(a) {
 			j.parts = append(j.parts, &part{Place: c.placeOn(p)})
 		}

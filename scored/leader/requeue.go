@@ -150,7 +150,7 @@ func (c *controller) becomeQueued(j *job) {
 	c.gang.Remove(gang.JobID(j.id))
 	c.dropNames(j)
 	c.placeDirty, c.planDirty = true, true
-	j.resetAttempt(usage)
+	j.attempt, j.earlier = newAttempt(), usage
 	j.because = reason
 	if restart {
 		j.restarts++
@@ -163,17 +163,4 @@ func (c *controller) becomeQueued(j *job) {
 	}
 	c.stageLater(j)
 	c.notifyState(j, fmt.Sprintf("%s; job %d waits for other places", reason, j.id))
-}
-
-// resetAttempt resets what belongs to one attempt. earlier is the usage of this attempt and those
-// before.
-func (j *job) resetAttempt(earlier *scorev1.Usage) {
-	j.earlier = earlier
-	j.state, j.deadline, j.killDeadline, j.graceUntil = queued, 0, 0, 0
-	j.row, j.founder, j.parts, j.byNode = -1, 0, nil, nil
-	j.allocated, j.ready, j.started = 0, 0, 0
-	j.verdict, j.decidedAt, j.again, j.restarting = nil, 0, "", false
-	j.inherited, j.forgotten, j.outputRead, j.unstored = false, false, false, ""
-	j.exits, j.code, j.codeRank, j.codeNode = nil, 0, noRank, ""
-	j.spawned, j.names, j.childVerdict, j.childEnds = nil, 0, nil, nil
 }

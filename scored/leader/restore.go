@@ -45,11 +45,10 @@ func (c *controller) restoreJob(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
 		parents: record.Parent, parent: c.jobs[record.Parent], preput: record.Preput,
-		charged: record.Usage,
-		state:   queued, submitted: record.Submitted, started: record.Started, attempts: record.Attempts, allocated: record.Allocated,
-		restarts: record.Restarts, because: record.Because, earlier: record.Earlier,
-		row: -1, codeRank: noRank, bytes: specBytes(record.Spec),
+		charged: record.Usage, earlier: record.Earlier, bytes: specBytes(record.Spec),
+		attempt: newAttempt(), submitted: record.Submitted, attempts: record.Attempts, restarts: record.Restarts, because: record.Because,
 	}
+	j.allocated, j.started = record.Allocated, record.Started
 	j.memory = int64(min(record.MemoryPerNode, gang.MaxMemory))
 	j.request = j.requestOf()
 	j.request.Again = true // it was accepted: it waits for nodes that are gone, as before this leader

@@ -39,7 +39,7 @@ func CheckSettings(s *scorev1.Settings) error {
 		return fmt.Errorf(
 			"%w: a default of %s of memory per CPU is more than the most there can be, %s",
 			ErrInvalid,
-			gang.FormatMemoryAsked(asInt(s.GetDefaultMemoryPerCpuBytes())),
+			AskedMemory(s.GetDefaultMemoryPerCpuBytes()),
 			gang.FormatMemory(gang.MaxMemory),
 		)
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestStartTrace(t *testing.T) {
 	b := &controller{now: 10}
-	j := &job{submitted: 3, allocated: 5}
+	j := &job{submitted: 3, attempt: attempt{allocated: 5}}
 	if j.startTrace() != nil {
 		t.Error("a job without places has a start")
 	}
@@ -36,7 +36,7 @@ func TestStartTrace(t *testing.T) {
 // clamped to possible times.
 func TestStartOfAnotherClock(t *testing.T) {
 	b := &controller{now: 10}
-	j := &job{submitted: 3, allocated: 5}
+	j := &job{submitted: 3, attempt: attempt{allocated: 5}}
 	p := &part{Place: state.Place{Node: "n1", Ranks: []uint32{0}}}
 	b.onStartReport(j, p, &scorev1.NodeStart{OrderedNanos: 4, StagedNanos: 4, ReadyNanos: 2, ForkedNanos: 11})
 	want := &scorev1.NodeStart{OrderedNanos: 5, StagedNanos: 4, ReadyNanos: 5, ForkedNanos: 10}

@@ -80,7 +80,7 @@ func (c *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job 
 	spec = boundTo(user.GetNode(), spec)
 	return &job{
 		id: c.nextJob, spec: spec, listed: listedSpec(spec), user: user,
-		state: queued, submitted: c.now, row: -1, codeRank: noRank, bytes: specBytes(spec),
+		attempt: newAttempt(), submitted: c.now, bytes: specBytes(spec),
 	}
 }
 

@@ -2,7 +2,6 @@ package leader
 
 import (
 	"fmt"
-	"math"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -87,7 +86,7 @@ func (c *controller) withinLimits(j *job, caller Caller) error {
 		return limitError("the job asks for %d CPUs, %d more than your limit of %d", cpus, cpus-uint64(limits.GetCpus()), limits.GetCpus())
 	case limits.GetMemoryPerNodeBytes() > 0 && spec.GetMemoryPerNodeBytes() > limits.GetMemoryPerNodeBytes():
 		return limitError("the job asks for %s on each node, more than your limit of %s; ask for less with --mem",
-			gang.FormatMemoryAsked(asInt(spec.GetMemoryPerNodeBytes())), gang.FormatMemory(asInt(limits.GetMemoryPerNodeBytes())))
+			AskedMemory(spec.GetMemoryPerNodeBytes()), gang.FormatMemory(asInt(limits.GetMemoryPerNodeBytes())))
 	case limits.GetTimeNanos() > 0 && spec.GetTimeLimitNanos() > limits.GetTimeNanos():
 		return limitError("the job asks for a run time of %v, %v more than your limit of %v", time.Duration(spec.GetTimeLimitNanos()),
 			time.Duration(spec.GetTimeLimitNanos()-limits.GetTimeNanos()), time.Duration(limits.GetTimeNanos()))
@@ -111,8 +110,6 @@ func (c *controller) withinLimits(j *job, caller Caller) error {
 func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s; an administrator can change limits with 'scored user set'", ErrImpossible, fmt.Sprintf(format, args...))
 }
-
-func asInt(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
 
 func (a *account) maxJobs(caller Caller) int {
 	switch {

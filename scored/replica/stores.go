@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"score/scored/replica/guard"
 	"score/scored/replica/wal"
+	"slices"
 
 	"github.com/hashicorp/raft"
 )
@@ -38,8 +39,8 @@ type stores struct {
 // Close closes the stores in reverse order.
 func (s *stores) Close() error {
 	var errs []error
-	for i := len(s.closers) - 1; i >= 0; i-- {
-		errs = append(errs, s.closers[i].Close())
+	for _, c := range slices.Backward(s.closers) {
+		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"fmt"
-	"math"
 	"path"
 	"score/gang"
 	"score/scored/api"
@@ -68,7 +67,7 @@ func checkNumbers(s *scorev1.JobSpec) error {
 		return invalid("%d CPUs per task are more than any node has", s.GetCpusPerTask())
 	case s.GetMemoryPerNodeBytes() > gang.MaxMemory:
 		return invalid("%s of memory per node are more than the most there can be, %s",
-			gang.FormatMemoryAsked(int64(min(s.GetMemoryPerNodeBytes(), math.MaxInt64))), gang.FormatMemory(gang.MaxMemory))
+			leader.AskedMemory(s.GetMemoryPerNodeBytes()), gang.FormatMemory(gang.MaxMemory))
 	case s.GetChannelsPerTask() > gang.MaxChannelsPerRank:
 		return invalid("%d channels per task are more than a rank can open, %d", s.GetChannelsPerTask(), gang.MaxChannelsPerRank)
 	case s.GetPriority() < -gang.MaxPriority || s.GetPriority() > gang.MaxPriority:

@@ -35,9 +35,6 @@ type Certificate struct {
 	Revoked    bool
 }
 
-// Token returns the token with this id, or nil. It may have expired.
-func (s *State) Token(id string) *Token { return s.tokens[id] }
-
 // Tokens returns all tokens by id.
 func (s *State) Tokens() []*Token {
 	return slices.SortedFunc(maps.Values(s.tokens), func(a, b *Token) int { return cmp.Compare(a.ID, b.ID) })

@@ -24,7 +24,7 @@ func TestRestoreIsEqual(t *testing.T) {
 	}
 	checkInvariants(t, again)
 	mustApply(t, again, end(3))
-	if again.LookupName(0, "ocean") != nil {
+	if again.names[nameKey{0, "ocean"}] != nil {
 		t.Fatal("after Restore a name outlives its job")
 	}
 }

@@ -98,11 +98,6 @@ func (s *State) Node(name string) *Node { return s.nodes[name] }
 // Unfinished counts the jobs that are not Done.
 func (s *State) Unfinished() int { return len(s.jobs) - len(s.finished) }
 
-// LookupName returns the service that a job of the user has published, or nil.
-func (s *State) LookupName(uid uint32, service string) *Name {
-	return s.names[nameKey{uid, service}]
-}
-
 // Jobs returns all jobs by id.
 func (s *State) Jobs() []*Job {
 	return slices.SortedFunc(maps.Values(s.jobs), func(a, b *Job) int { return cmp.Compare(a.ID, b.ID) })

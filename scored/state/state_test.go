@@ -136,10 +136,10 @@ func TestBadEntriesChangeNothing(t *testing.T) {
 
 func TestNamesBelongToAUserAndVanishWithTheirJob(t *testing.T) {
 	s := twoNodes(t) // job 3 of user 0 has published "ocean"
-	if s.LookupName(1, "ocean") != nil {
+	if s.names[nameKey{1, "ocean"}] != nil {
 		t.Fatal("another user sees the name")
 	}
-	if name := s.LookupName(0, "ocean"); name == nil || name.Port != "port of ocean" || name.Job != 3 {
+	if name := s.names[nameKey{0, "ocean"}]; name == nil || name.Port != "port of ocean" || name.Job != 3 {
 		t.Fatalf("name %+v", name)
 	}
 	mustApply(t, s, submit(5, 1), submit(6, 1), allocate(6, 0, place("n1", []uint32{0}, []uint32{0})))
@@ -147,7 +147,7 @@ func TestNamesBelongToAUserAndVanishWithTheirJob(t *testing.T) {
 		t.Fatalf("second publication: %v", err)
 	}
 	mustApply(t, s, end(3))
-	if s.LookupName(0, "ocean") != nil {
+	if s.names[nameKey{0, "ocean"}] != nil {
 		t.Fatal("the name outlived its job")
 	}
 	mustApply(t, s, publish(6, "ocean"), unpublish(6, "ocean"), publish(6, "ocean"))

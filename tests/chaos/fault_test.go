@@ -39,8 +39,8 @@ var nodeFaults = []fault{
 	{"agent ended", 4, agentAway(syscall.SIGTERM)},
 	{"agent killed, steward stopped", 2, agentAwayStewardStopped},
 	{"agent stopped", 2, agentStopped},
-	{"steward killed", 2, signalOne(daemons.RoleSteward, syscall.SIGKILL, true)},
-	{"rank killed", 3, signalOne(daemons.RoleRank, syscall.SIGKILL, true)},
+	{"steward killed", 2, killOne(daemons.RoleSteward)},
+	{"rank killed", 3, killOne(daemons.RoleRank)},
 	{"node gone", 1, nodeGone},
 	{"node cut off", 1, nodeCut},
 }
@@ -277,16 +277,16 @@ func agentStopped(w *world, ctx context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// signalOne sends a signal to a process of some node.
-func signalOne(role daemons.Role, signal syscall.Signal, ends bool) func(*world, context.Context, *rand.Rand) error {
+// killOne kills a process of some node.
+func killOne(role daemons.Role) func(*world, context.Context, *rand.Rand) error {
 	return func(w *world, _ context.Context, r *rand.Rand) error {
 		node := pick(r, nodes)
 		processes := w.Of(role, node)
 		if len(processes) == 0 {
 			return nil
 		}
-		defer w.begin(string(role)+" killed", node)(ends)
-		return ignoreGone(unix.Kill(pick(r, processes).PID, signal))
+		defer w.begin(string(role)+" killed", node)(true)
+		return ignoreGone(unix.Kill(pick(r, processes).PID, unix.SIGKILL))
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"score/scored/api/scorev1"
@@ -94,11 +93,9 @@ func (w *world) run(s *submission) {
 	line = append(line, "sh", "-c", `echo "$SCORE_RANK" >>"$RAN"; `+s.script)
 	ctx, cancel := context.WithTimeout(w.Ctx, submitTimeout)
 	defer cancel()
-	s.command = exec.CommandContext(ctx, filepath.Join(bin, "scrun"), line...)
-	s.command.Dir = w.Dir
-	s.command.Env = append(os.Environ(), client.SocketVariable+"="+w.ServerNamed(s.server).Socket, daemons.Mark+"="+w.Dir, "RAN="+s.ran())
+	s.command = w.Program(ctx, w.ServerNamed(s.server).Socket, "scrun", line...)
+	s.command.Env = append(s.command.Env, "RAN="+s.ran())
 	s.command.Stdin, s.command.Stdout, s.command.Stderr = bytes.NewReader(s.input), &s.out, &s.said
-	s.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	s.command.Cancel = func() error { return s.command.Process.Signal(syscall.SIGQUIT) } // it tells where it hangs
 	s.command.WaitDelay = 10 * time.Second
 	s.began = time.Now()

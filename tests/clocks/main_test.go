@@ -2,14 +2,11 @@ package clocks
 
 import (
 	"os"
-	"os/exec"
-	"path/filepath"
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"score/tests/hostclock"
 	"score/tests/journal"
-	"syscall"
 	"testing"
 	"time"
 
@@ -80,10 +77,7 @@ func (s *scene) goOn() {
 func (s *scene) runs() {
 	s.T.Helper()
 	const code = 7
-	command := exec.CommandContext(s.Ctx, filepath.Join(bin, "scrun"), "-n", "2", "-N", "2", "-s", "sh", "-c", "echo hello; exit 7")
-	command.Dir = s.Dir
-	command.Env = append(os.Environ(), "SCORE_SOCKET="+s.Socket(), daemons.Mark+"="+s.Dir)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	command := s.Program(s.Ctx, s.Socket(), "scrun", "-n", "2", "-N", "2", "-s", "sh", "-c", "echo hello; exit 7")
 	out, err := command.Output()
 	if command.ProcessState == nil || command.ProcessState.ExitCode() != code || string(out) != "hello\nhello\n" {
 		s.T.Fatalf("a gang said %q and ended with %v", out, err)

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"connectrpc.com/connect"
@@ -266,13 +267,13 @@ func (c *Cluster) Stop() error {
 	}
 	var errs []error
 	for _, a := range c.Agents {
-		a.signal(false)
+		a.signal(syscall.SIGTERM)
 	}
 	for _, a := range c.Agents {
 		errs = append(errs, a.Stop())
 	}
 	for _, s := range c.Servers {
-		s.signal(false)
+		s.signal(syscall.SIGTERM)
 	}
 	for _, s := range c.Servers {
 		errs = append(errs, s.Stop())

@@ -145,12 +145,8 @@ func (d *Daemon) Paused() bool {
 	return err == nil && stat.State == 'T'
 }
 
-// signal asks the daemon to end.
-func (d *Daemon) signal(force bool) {
-	signal := syscall.SIGTERM
-	if force {
-		signal = syscall.SIGKILL
-	}
+// signal sends a signal that ends the daemon, if it runs.
+func (d *Daemon) signal(signal syscall.Signal) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.command != nil {
@@ -167,7 +163,7 @@ func (d *Daemon) Stop() error {
 	if ended == nil {
 		return nil // it never ran
 	}
-	d.signal(false)
+	d.signal(syscall.SIGTERM)
 	limit := time.NewTimer(Patience)
 	defer limit.Stop()
 	select {
@@ -175,7 +171,7 @@ func (d *Daemon) Stop() error {
 		return nil
 	case <-limit.C:
 	}
-	d.signal(true)
+	d.signal(syscall.SIGKILL)
 	<-ended
 	return fmt.Errorf("%w: %s, within %v; it was killed", ErrStop, d.Name, Patience)
 }

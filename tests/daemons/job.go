@@ -6,14 +6,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"score/nodeagent"
 	"score/scored/api/scorev1"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -72,11 +70,9 @@ func (c *Cluster) exchange(options []string, name, nodes string, ranks int, argu
 		filepath.Join(c.Bin, exchange), "-report", reportEvery.String())
 	line = append(line, arguments...)
 	j := &Job{Name: name, cluster: c, ended: make(chan struct{})}
-	j.command = exec.Command(filepath.Join(c.Bin, "scrun"), line...)
-	j.command.Dir = c.Dir
-	j.command.Env = append(append(os.Environ(), "SCORE_SOCKET="+c.Socket(), Mark+"="+c.Dir), c.Env...)
+	j.command = c.Program(context.Background(), c.Socket(), "scrun", line...)
+	j.command.Env = append(j.command.Env, c.Env...)
 	j.command.Stderr = &j.stderr
-	j.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var err error
 	if j.input, err = j.command.StdinPipe(); err != nil {
 		return nil, err

@@ -4,9 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"score/cmd/scored/config"
 	"score/scored/client"
@@ -15,9 +12,6 @@ import (
 	"strconv"
 	"strings"
 )
-
-// errCommand is wrapped by the errors of scored's commands.
-var errCommand = errors.New("a command failed")
 
 // startServers starts several servers, which need certificates: the first by init, the others by
 // tokens.
@@ -150,18 +144,4 @@ func (c *Cluster) ServerStates(ctx context.Context, socket string) ([]ServerStat
 	var list struct{ Servers []ServerState }
 	err = json.Unmarshal([]byte(text), &list)
 	return list.Servers, err
-}
-
-// Command runs one of scored's commands for the server with this socket, and returns its output.
-// The error has its standard error.
-func (c *Cluster) Command(ctx context.Context, socket string, args ...string) (string, error) {
-	command := exec.CommandContext(ctx, filepath.Join(c.Bin, "scored"), args...)
-	command.Env = append(os.Environ(), client.SocketVariable+"="+socket)
-	var said strings.Builder
-	command.Stderr = &said
-	out, err := command.Output()
-	if err != nil {
-		err = fmt.Errorf("%w: scored %s: %w: %s", errCommand, strings.Join(args, " "), err, said.String())
-	}
-	return string(out), err
 }

@@ -70,9 +70,8 @@ func (s *scene) server(leads bool) (found *daemons.Daemon) {
 // scrun runs a job that appends its token to a file.
 func (s *scene) scrun(socket, token string) (code int, errs string) {
 	s.T.Helper()
-	command := exec.CommandContext(s.Ctx, filepath.Join(bin, "scrun"), "--cluster", socket, "-n", "1", "-w", free, "--mem", "8M",
+	command := s.Program(s.Ctx, socket, "scrun", "-n", "1", "-w", free, "--mem", "8M",
 		"sh", "-c", `echo "$0" >> "$1"; exit 7`, token, s.ran())
-	command.Env = append(os.Environ(), daemons.Mark+"="+s.Dir)
 	said := new(bytes.Buffer)
 	command.Stderr = said
 	err := command.Run()

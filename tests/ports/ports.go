@@ -6,6 +6,7 @@ package ports
 import (
 	"errors"
 	"net"
+	"score/tests/await"
 	"strconv"
 	"sync"
 )
@@ -45,13 +46,14 @@ func Free(n int) (free []int, err error) {
 	return free, nil
 }
 
-// Address is a free port's, as host:port. The error is ErrNone.
-func Address() (string, error) {
+// Address is a free port's, as host:port, for a test.
+func Address(t await.Test) string {
+	t.Helper()
 	free, err := Free(1)
 	if err != nil {
-		return "", err
+		t.Fatal(err)
 	}
-	return Join(free[0]), nil
+	return Join(free[0])
 }
 
 // Join makes the address of a port.

@@ -26,7 +26,7 @@ func termsOf(r *ctxswitch.Record, ran int64) Terms {
 	for step, d := range map[ctxswitch.Step]*time.Duration{
 		ctxswitch.Revoke: &t.Revoke, ctxswitch.Flush: &t.Flush, ctxswitch.Save: &t.Save, ctxswitch.Load: &t.Load, ctxswitch.Go: &t.Go,
 	} {
-		if took, any := r.Took(step); any {
+		if took, ok := r.Took(step); ok {
 			*d = took
 			rest -= took
 		}

@@ -2,11 +2,10 @@ package streams
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"score/scored/client"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"syscall"
@@ -24,10 +23,9 @@ func TestMain(m *testing.M) { os.Exit(daemonstest.Run(m, &bin)) }
 
 // scrun prepares a scrun of a user that calls the daemon at a socket.
 func scrun(c *daemons.Cluster, socket string, uid uint32, arguments ...string) *exec.Cmd {
-	command := exec.Command(filepath.Join(bin, "scrun"), arguments...)
+	command := c.Program(context.Background(), socket, "scrun", arguments...)
 	command.Dir = "/"
-	command.Env = append(os.Environ(), client.SocketVariable+"="+socket, daemons.Mark+"="+c.Dir)
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	command.SysProcAttr.Credential = &syscall.Credential{Uid: uid, Gid: uid}
 	return command
 }
 

@@ -69,29 +69,20 @@ func start(t *testing.T, log *journal.Journal, arguments ...string) {
 	})
 }
 
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := ports.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
-}
-
 // newSite makes the cluster as an administrator does.
 func newSite(t *testing.T) *site {
 	t.Helper()
 	dir := t.TempDir()
 	s := &site{log: new(journal.Journal), agent: new(journal.Journal)}
 	path, certificates := filepath.Join(dir, "score.toml"), filepath.Join(dir, "certificates")
-	s.scored(t, "init", "--config", path, "--name", "trust", "--server", "s1", "--address", freeAddress(t),
+	s.scored(t, "init", "--config", path, "--name", "trust", "--server", "s1", "--address", ports.Address(t),
 		"--certificates", certificates, "--key-file", filepath.Join(dir, "key"))
 	c, err := config.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Server.DataDir, c.Server.Socket = filepath.Join(dir, "data"), filepath.Join(dir, "s")
-	c.Agent.Name, c.Agent.Listen, c.Agent.RunDir = "n1", freeAddress(t), filepath.Join(dir, "run")
+	c.Agent.Name, c.Agent.Listen, c.Agent.RunDir = "n1", ports.Address(t), filepath.Join(dir, "run")
 	if err := config.Write(path, c); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
 	"score/tests/earlier"
+	"score/tests/socketdir"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 func earlierBuild(t *testing.T) (dir string) {
 	t.Helper()
 	daemonstest.NeedRoot(t)
-	tree := daemonstest.Dir(t)
+	tree := socketdir.MakeOpen(t)
 	err := earlier.Tree(t.Context(), tree)
 	if errors.Is(err, earlier.ErrNoHistory) {
 		t.Skip(err)

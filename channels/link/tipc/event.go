@@ -28,7 +28,6 @@ var errEvent = errors.New("tipc: not an event of the topology service")
 
 // A subscription and an event, in the byte order of the machine.
 const (
-	rangeBytes  = 12
 	subFilterAt = 16
 	subHandleAt = 20
 	subTimeAt   = 12
@@ -47,13 +46,9 @@ const (
 )
 
 // subscription returns the message to the topology service that begins or ends a subscription.
-func subscription(r Range, handle uint64, cancel bool) (b [subBytes]byte) {
+func subscription(r Range, handle uint64, filter uint32) (b [subBytes]byte) {
 	putRange(b[:], r)
 	binary.NativeEndian.PutUint32(b[subTimeAt:], forever)
-	filter := uint32(eachSocket)
-	if cancel {
-		filter |= cancelling
-	}
 	binary.NativeEndian.PutUint32(b[subFilterAt:], filter)
 	binary.NativeEndian.PutUint64(b[subHandleAt:], handle)
 	return b

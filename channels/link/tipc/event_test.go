@@ -25,7 +25,7 @@ func encode(e Event) []byte {
 	for at, v := range map[int]uint32{0: word, eventFirstAt: e.First, eventLastAt: e.Last, eventRefAt: reference, eventNodeAt: node} {
 		binary.NativeEndian.PutUint32(b[at:], v)
 	}
-	sub := subscription(e.Range, e.Handle, false)
+	sub := subscription(e.Range, e.Handle, eachSocket)
 	copy(b[eventSubAt:], sub[:])
 	return b
 }
@@ -46,11 +46,11 @@ func TestEvent(t *testing.T) {
 }
 
 func TestSubscription(t *testing.T) {
-	for cancel, want := range map[bool]string{
-		false: "c84900005c120000c0120000ffffffff010000000500000000000000",
-		true:  "c84900005c120000c0120000ffffffff050000000500000000000000",
+	for filter, want := range map[uint32]string{
+		eachSocket:              "c84900005c120000c0120000ffffffff010000000500000000000000",
+		eachSocket | cancelling: "c84900005c120000c0120000ffffffff050000000500000000000000",
 	} {
-		got := subscription(example.Range, example.Handle, cancel)
+		got := subscription(example.Range, example.Handle, filter)
 		if binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && hex.EncodeToString(got[:]) != want {
 			t.Errorf("got  %x\nwant %s", got, want)
 		}

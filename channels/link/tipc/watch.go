@@ -48,13 +48,16 @@ func (w *Watcher) Descriptor() int { return w.fd }
 
 // Subscribe makes the service report a range: the names bound there now, and each change. The
 // handle comes back with each event.
-func (w *Watcher) Subscribe(r Range, handle uint64) error { return w.write(r, handle, false) }
+func (w *Watcher) Subscribe(r Range, handle uint64) error {
+	return w.write(subscription(r, handle, eachSocket))
+}
 
 // Cancel ends a subscription of the same range and handle.
-func (w *Watcher) Cancel(r Range, handle uint64) error { return w.write(r, handle, true) }
+func (w *Watcher) Cancel(r Range, handle uint64) error {
+	return w.write(subscription(r, handle, eachSocket|cancelling))
+}
 
-func (w *Watcher) write(r Range, handle uint64, cancel bool) error {
-	b := subscription(r, handle, cancel)
+func (w *Watcher) write(b [subBytes]byte) error {
 	if err := unix.Send(w.fd, b[:], unix.MSG_NOSIGNAL); err != nil {
 		return fmt.Errorf("tipc: the topology service takes no subscription: %w", err)
 	}

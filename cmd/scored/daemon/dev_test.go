@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/steward"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/tests/socketdir"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 // startDev runs a development cluster until stop, which returns runDev's error.
 func startDev(t *testing.T, nodes int) (socket, dir string, stop func() error) {
 	t.Helper()
-	runtime := shortDir(t)
+	runtime := socketdir.Make(t)
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	ctx, cancel := context.WithCancel(t.Context())
 	said, saying := io.Pipe()
@@ -91,7 +92,7 @@ func TestDev(t *testing.T) {
 // A job that is submitted before the nodes are there waits for them.
 func TestJobWhileDevStarts(t *testing.T) {
 	const nodes = 3
-	runtime := shortDir(t)
+	runtime := socketdir.Make(t)
 	t.Setenv("XDG_RUNTIME_DIR", runtime)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"score/tests/socketdir"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,7 +16,7 @@ import (
 
 // An agent that is killed is told of, and at the end nothing of its node is left.
 func TestDevLosesAnAgent(t *testing.T) {
-	dir := shortDir(t)
+	dir := socketdir.Make(t)
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

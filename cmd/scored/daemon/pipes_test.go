@@ -11,6 +11,7 @@ import (
 	"score/scored/client"
 	"score/tests/await"
 	"score/tests/ports"
+	"score/tests/socketdir"
 	"strings"
 	"syscall"
 	"testing"
@@ -66,17 +67,6 @@ func (u *unread) end(t *testing.T, by syscall.Signal) {
 	}
 }
 
-// shortDir is for sockets, which have short names only.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "score")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // A development cluster with a job, whose words nobody reads, ends in order.
 func TestDevOutlivesItsReader(t *testing.T) {
 	if testing.Short() {
@@ -84,7 +74,7 @@ func TestDevOutlivesItsReader(t *testing.T) {
 	}
 	for _, by := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(by.String(), func(t *testing.T) {
-			dir := shortDir(t)
+			dir := socketdir.Make(t)
 			t.Setenv("XDG_RUNTIME_DIR", dir)
 			u := startUnread(t, "dev", "--nodes", "2", "--log-level", "debug")
 			for lines := bufio.NewScanner(u.says); lines.Scan() && !strings.HasPrefix(lines.Text(), "^C"); {
@@ -116,11 +106,11 @@ func TestDaemonsOutliveTheirReaders(t *testing.T) {
 		"terminated without a job": {syscall.SIGTERM, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := shortDir(t)
+			dir := socketdir.Make(t)
 			c := config.Default()
 			c.Cluster = config.Cluster{Name: fmt.Sprintf("unread-%d-%v", os.Getpid(), test.job), KeyFile: filepath.Join(dir, "key")}
 			c.Server.DataDir, c.Server.Socket = filepath.Join(dir, "data"), filepath.Join(dir, "s")
-			c.Server.AgentsListen = freeAddress(t)
+			c.Server.AgentsListen = ports.Address(t)
 			c.Agent.Servers, c.Agent.RunDir, c.Agent.Name = []string{c.Server.AgentsListen}, filepath.Join(dir, "r"), "n1"
 			c.Agent.Listen = "127.0.0.1:0"
 			c.Log.Level = "debug"
@@ -145,15 +135,6 @@ func TestDaemonsOutliveTheirReaders(t *testing.T) {
 			}
 		})
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	address, err := ports.Address()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }
 
 // awaitUp waits until the server answers and so many nodes are up.

@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/steward"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/tests/socketdir"
 	"strings"
 	"testing"
 	"time"
@@ -53,12 +54,7 @@ func start(t *testing.T) (daemon *client.Client, stop func() error) {
 // inOwnDir keeps the cluster's files in a directory of the test.
 func inOwnDir(t *testing.T) string {
 	t.Helper()
-	// Sockets have short names only, t.TempDir long ones.
-	dir, err := os.MkdirTemp("", "score")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := socketdir.Make(t)
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	return filepath.Join(dir, "score")
 }

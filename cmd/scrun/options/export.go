@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -65,15 +66,7 @@ func (e Export) Apply(environ []string) []string {
 }
 
 func (e Export) keeps(name string) bool {
-	if e.all || strings.HasPrefix(name, ownPrefix) {
-		return true
-	}
-	for _, wanted := range e.names {
-		if wanted == name {
-			return true
-		}
-	}
-	return false
+	return e.all || strings.HasPrefix(name, ownPrefix) || slices.Contains(e.names, name)
 }
 
 func (e Export) sets(name string) bool {

@@ -1,13 +1,11 @@
 package pmix
 
 import (
-	"errors"
 	"fmt"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -223,113 +221,4 @@ func (s *Server) Environ(dst []string, rank, port int, node string) []string {
 		"PMIX_VERSION="+Version,
 		"PMIX_HOSTNAME="+node,
 	)
-}
-
-func (s *Server) begin(now time.Time) {
-	clear(s.effects)
-	s.now, s.effects, s.out = now, s.effects[:0], s.out[:0]
-	if cap(s.out) > keepOut {
-		s.out = nil
-	}
-}
-
-// keepOut is the size in bytes of the largest buffer for replies that is kept.
-const keepOut = 1 << 20
-
-func (s *Server) effect(e Effect) { s.effects = append(s.effects, e) }
-
-// errReplies ends a job if the replies to one request exceed MaxReplies.
-var errReplies = errors.New("the answers to one request are too large")
-
-// violate ends the job because of what a client, or another node, did.
-func (s *Server) violate(c *conn, err error) {
-	if s.ended {
-		return
-	}
-	s.ended = true
-	rank := NoRank
-	if c != nil && c.rank != NoRank {
-		rank = c.rank
-		err = fmt.Errorf("rank %d: %w", rank, err)
-	}
-	s.effect(Effect{Kind: Violation, Rank: rank, Err: err})
-}
-
-// writer returns a writer for a message to a client; send sends it.
-func (s *Server) writer(c *conn) *bfrops.Writer {
-	return bfrops.NewWriter(c.encoding, nil)
-}
-
-// send sends a message. If out moves to a larger array later, the old array keeps the bytes.
-func (s *Server) send(c *conn, tag uint32, w *bfrops.Writer) {
-	if c.closing {
-		return
-	}
-	if len(s.out)+len(w.Bytes()) > MaxReplies {
-		s.violate(c, fmt.Errorf("%w: more than %d bytes", errReplies, MaxReplies))
-		return
-	}
-	start := len(s.out)
-	s.out = message.Header{Peer: c.peer(), Tag: tag, Length: uint32(len(w.Bytes()))}.Append(s.out)
-	s.out = append(s.out, w.Bytes()...)
-	s.effect(Effect{Kind: Write, Conn: c.id, Bytes: s.out[start:len(s.out):len(s.out)]})
-}
-
-func (s *Server) status(c *conn, tag uint32, code int32) {
-	w := s.writer(c)
-	message.WriteStatus(w, code)
-	s.send(c, tag, w)
-}
-
-// job returns what ranks learn about this job.
-func (s *Server) job() *message.Job {
-	j := &message.Job{
-		Namespace:    s.Namespace(),
-		NodeNames:    s.config.NodeNames,
-		RankNode:     s.config.RankNode,
-		RankApp:      s.config.RankApp,
-		UniverseSize: s.config.UniverseSize,
-		SessionDir:   s.config.SessionDir,
-		Version:      Version,
-	}
-	if s.config.Parent != 0 {
-		j.Parent = &bfrops.Proc{Namespace: s.config.NameOf(s.config.Parent), Rank: bfrops.Undef}
-	}
-	return j
-}
-
-// procs converts names of processes. ok is false if a namespace is not a job's, or a rank is
-// impossible.
-func (s *Server) procs(names []bfrops.Proc) (procs []pmi.Proc, ok bool) {
-	procs = make([]pmi.Proc, 0, len(names))
-	for _, name := range names {
-		p, ok := s.proc(name)
-		if !ok {
-			return nil, false
-		}
-		procs = append(procs, p)
-	}
-	return procs, true
-}
-
-// procName is the inverse of proc.
-func (s *Server) procName(p pmi.Proc) bfrops.Proc {
-	rank := bfrops.Wildcard
-	if p.Rank >= 0 {
-		rank = uint32(p.Rank)
-	}
-	return bfrops.Proc{Namespace: s.config.NameOf(p.Job), Rank: rank}
-}
-
-func (s *Server) proc(name bfrops.Proc) (pmi.Proc, bool) {
-	job, ok := s.config.NumberOf(strings.TrimRight(name.Namespace, "\x00"))
-	switch {
-	case !ok:
-		return pmi.Proc{}, false
-	case name.Rank == bfrops.Wildcard:
-		return pmi.Proc{Job: job, Rank: -1}, true
-	case name.Rank >= pmi.MaxRanks:
-		return pmi.Proc{}, false
-	}
-	return pmi.Proc{Job: job, Rank: int(name.Rank)}, true
 }

@@ -9,25 +9,16 @@ import (
 	"path/filepath"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
+	"score/tests/socketdir"
 	"slices"
 	"testing"
 	"time"
 )
 
-// shortDir is a directory whose path leaves room for a socket's name.
-func shortDir(t *testing.T) string {
-	dir, err := os.MkdirTemp("", "stw")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // answering listens at a socket and gives each connection to serve.
 func answering(t *testing.T, serve func(net.Conn)) string {
 	t.Helper()
-	path := filepath.Join(shortDir(t), "sock")
+	path := filepath.Join(socketdir.Make(t), "sock")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +51,7 @@ func frame(t *testing.T, m *stewardpb.FromSteward) []byte {
 }
 
 func TestNobodyListens(t *testing.T) {
-	socket := Socket(shortDir(t), 0)
+	socket := Socket(socketdir.Make(t), 0)
 	ctx := context.Background()
 	if _, _, err := Dial(ctx, socket, Events{}); !errors.Is(err, ErrGone) {
 		t.Errorf("Dial: %v", err)
@@ -125,7 +116,7 @@ func TestEventsEndWithTheReason(t *testing.T) {
 }
 
 func TestSlots(t *testing.T) {
-	dir := shortDir(t)
+	dir := socketdir.Make(t)
 	for _, name := range []string{"s-3.sock", "s-12.sock", "s-.sock", "s-x.sock", "s--1.sock", "other.sock", "s-4"} {
 		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -142,7 +133,7 @@ func TestSlots(t *testing.T) {
 }
 
 func TestStartOfAProgramThatEnds(t *testing.T) {
-	dir := shortDir(t)
+	dir := socketdir.Make(t)
 	p, err := Start(Slot{Exe: "/bin/false", RunDir: dir})
 	if err != nil {
 		t.Fatal(err)

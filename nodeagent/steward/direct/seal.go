@@ -130,7 +130,7 @@ func (s *sealer) open(self uint32, datagram []byte) (text []byte, from uint32, e
 	if known != nil && Salt(salt) != known.salt {
 		return nil, 0, ErrPacket // a node has one steward in an attempt
 	}
-	aead := cipher.AEAD(nil)
+	var aead cipher.AEAD
 	if known != nil {
 		aead = known.aead
 	} else {

@@ -31,6 +31,16 @@ func Start(t testing.TB, nodes, perNode int, settings pm.Settings) *Job {
 	return job
 }
 
+// Shapes are the ways between two ranks: nodes, and ranks on each.
+var Shapes = map[string][2]int{"one node": {1, 2}, "two nodes": {2, 1}}
+
+// EachShape runs a test of two ranks on one node and on two.
+func EachShape(t *testing.T, f func(t *testing.T, nodes, perNode int)) {
+	for name, shape := range Shapes {
+		t.Run(name, func(t *testing.T) { f(t, shape[0], shape[1]) })
+	}
+}
+
 // New is Start without a test, as for examples. Its caller closes the job.
 func New(nodes, perNode int, settings pm.Settings) (*Job, error) {
 	hub, err := local.NewCluster(nodes, perNode, abi.Geometry{})

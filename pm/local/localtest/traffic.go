@@ -30,3 +30,12 @@ func (t *Traffic) Next() []byte {
 	at := int(t.random.Uint32()) % (len(t.buf) - length)
 	return t.buf[at : at+length]
 }
+
+// RandomBytes returns bytes that no buffer has by chance.
+func RandomBytes(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(rand.Uint32())
+	}
+	return b
+}

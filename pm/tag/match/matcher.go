@@ -84,12 +84,6 @@ func (m *Matcher) Remove(u *Message) bool {
 	return true
 }
 
-// Posted returns the number of posted receives.
-func (m *Matcher) Posted() int { return m.posted.list.len }
-
-// Held returns the number of held messages.
-func (m *Matcher) Held() int { return m.held.list.len }
-
 // AllPosted yields the posted receives, the oldest first. The loop may cancel the receive that it
 // was given; it must not change others.
 func (m *Matcher) AllPosted() iter.Seq[*Recv] { return m.posted.list.all }

@@ -92,7 +92,7 @@ func TestMisuse(t *testing.T) {
 			t.Errorf("%s did not panic", name)
 		}
 	}
-	if !m.Cancel(r) || !m.Remove(u) || m.Posted()+m.Held() != 0 {
+	if !m.Cancel(r) || !m.Remove(u) || m.posted.list.len+m.held.list.len != 0 {
 		t.Error("not posted or held any more")
 	}
 	if *r != (Recv{Criteria: r.Criteria, order: r.order}) || *u != (Message{Tag: 2}) {
@@ -119,8 +119,8 @@ func TestLoops(t *testing.T) {
 	for u := range m.AllHeld() {
 		m.Remove(u)
 	}
-	if got := slices.Collect(m.AllPosted()); !slices.Equal(got, []*Recv{&rs[2], &rs[3]}) || m.Held() != 0 {
-		t.Errorf("%d receives and %d messages are left", len(got), m.Held())
+	if got := slices.Collect(m.AllPosted()); !slices.Equal(got, []*Recv{&rs[2], &rs[3]}) || m.held.list.len != 0 {
+		t.Errorf("%d receives and %d messages are left", len(got), m.held.list.len)
 	}
 }
 

@@ -203,10 +203,10 @@ func (p *pair) check(t *rapid.T) {
 	if err := checkInvariants(&p.Matcher); err != nil {
 		t.Fatal(err)
 	}
-	if got := slices.Collect(p.AllPosted()); !slices.Equal(got, p.model.posted) || p.Posted() != len(got) {
+	if got := slices.Collect(p.AllPosted()); !slices.Equal(got, p.model.posted) || p.Matcher.posted.list.len != len(got) {
 		t.Fatalf("posted: got %v, want %v", got, p.model.posted)
 	}
-	if got := slices.Collect(p.AllHeld()); !slices.Equal(got, p.model.held) || p.Held() != len(got) {
+	if got := slices.Collect(p.AllHeld()); !slices.Equal(got, p.model.held) || p.Matcher.held.list.len != len(got) {
 		t.Fatalf("held: got %v, want %v", got, p.model.held)
 	}
 }

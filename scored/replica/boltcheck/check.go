@@ -38,11 +38,11 @@ func File(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: it is not a regular file", ErrDamaged)
 	}
-	return Check(file, info.Size())
+	return check(file, info.Size())
 }
 
-// Check checks a database of this size.
-func Check(file io.ReaderAt, size int64) error {
+// check checks a database of this size.
+func check(file io.ReaderAt, size int64) error {
 	if size == 0 {
 		return nil
 	}

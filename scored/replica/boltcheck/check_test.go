@@ -141,7 +141,7 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			data := test.change(bytes.Clone(whole))
-			err := Check(bytes.NewReader(data), int64(len(data)))
+			err := check(bytes.NewReader(data), int64(len(data)))
 			switch {
 			case test.want == "" && err != nil:
 				t.Fatal(err)
@@ -170,7 +170,7 @@ func FuzzCheck(f *testing.F) {
 		if length != 0 {
 			data = data[:int(length)%(len(data)+1)]
 		}
-		if Check(bytes.NewReader(data), int64(len(data))) != nil {
+		if check(bytes.NewReader(data), int64(len(data))) != nil {
 			return
 		}
 		if err := os.WriteFile(path, data, 0o600); err != nil {

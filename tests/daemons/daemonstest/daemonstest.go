@@ -8,6 +8,7 @@ import (
 	"os"
 	"score/tests/daemons"
 	"score/tests/hostclock"
+	"score/tests/socketdir"
 	"testing"
 )
 
@@ -33,7 +34,7 @@ func Run(m *testing.M, bin *string) (code int) {
 func Start(t *testing.T, o daemons.Options) *daemons.Cluster {
 	t.Helper()
 	NeedRoot(t)
-	o.Dir = Dir(t)
+	o.Dir = socketdir.MakeOpen(t)
 	log := t.Output()
 	if o.Errors != nil {
 		log = io.MultiWriter(o.Errors, log)
@@ -66,19 +67,4 @@ func NeedRoot(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("several nodes on a machine need control groups, and other users' jobs, both of which need root")
 	}
-}
-
-// Dir makes a directory that other users may enter, with a name that is short enough for a
-// socket's.
-func Dir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "st")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // other users must reach the socket
-		t.Fatal(err)
-	}
-	return dir
 }

@@ -1,15 +1,12 @@
 package daemonstest
 
 import (
-	"os"
+	"context"
 	"os/exec"
-	"path/filepath"
-	"score/scored/client"
 	"score/tests/daemons"
 	"score/tests/journal"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -25,11 +22,8 @@ type Program struct {
 // it when the test ends.
 func Begin(t *testing.T, c *daemons.Cluster, socket, name string, arguments ...string) *Program {
 	t.Helper()
-	p := &Program{t: t, command: exec.Command(filepath.Join(c.Bin, name), arguments...), ended: make(chan struct{})}
-	p.command.Dir = c.Dir
-	p.command.Env = append(os.Environ(), client.SocketVariable+"="+socket, daemons.Mark+"="+c.Dir)
+	p := &Program{t: t, command: c.Program(context.Background(), socket, name, arguments...), ended: make(chan struct{})}
 	p.command.Stdout, p.command.Stderr = &p.said, &p.said
-	p.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.command.Start(); err != nil {
 		t.Fatal(err)
 	}

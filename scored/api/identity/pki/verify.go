@@ -138,8 +138,7 @@ func about(d time.Duration) string {
 
 // FaultOf returns the fault in an error of a connection, FaultNone if there is none.
 func FaultOf(err error) Fault {
-	var v *VerifyError
-	if errors.As(err, &v) {
+	if v, ok := errors.AsType[*VerifyError](err); ok {
 		return v.Fault
 	}
 	return FaultNone

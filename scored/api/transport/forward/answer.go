@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -26,10 +27,7 @@ const (
 // an HTTP/2 client whose request waits for the server to take more of it does not notice that.
 func CopyAnswer(ctx context.Context, w http.ResponseWriter, response *http.Response) {
 	defer context.AfterFunc(ctx, func() { _ = response.Body.Close() })() // the copy ends with an error of its own
-	header := w.Header()
-	for name, values := range response.Header {
-		header[name] = values
-	}
+	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	stream(w, response)
 }

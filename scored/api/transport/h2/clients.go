@@ -9,15 +9,15 @@ const maxClients = 4096
 
 // Clients keeps a client of a service for each address. To make one costs as much as to open a stream.
 type Clients[T any] struct {
-	make func(address string) T
+	dial func(address string) T
 
 	mu    sync.Mutex
 	known map[string]T
 }
 
-// NewClients returns Clients without any. It calls make for an address that it does not know.
-func NewClients[T any](make func(address string) T) *Clients[T] {
-	return &Clients[T]{make: make, known: map[string]T{}}
+// NewClients returns Clients without any. It calls dial for an address that it does not know.
+func NewClients[T any](dial func(address string) T) *Clients[T] {
+	return &Clients[T]{dial: dial, known: map[string]T{}}
 }
 
 // At returns the client for an address. Any goroutine may call it.
@@ -29,7 +29,7 @@ func (c *Clients[T]) At(address string) T {
 		if len(c.known) == maxClients {
 			clear(c.known)
 		}
-		client = c.make(address)
+		client = c.dial(address)
 		c.known[address] = client
 	}
 	return client

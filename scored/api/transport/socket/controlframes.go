@@ -26,7 +26,7 @@ type controlFrames struct {
 // count returns how many of the next bytes belong to control frames.
 func (c *controlFrames) count(next []byte) (control int) {
 	for len(next) > 0 {
-		n := 0
+		var n int
 		switch {
 		case c.other:
 			return control + len(next)

@@ -1,13 +1,8 @@
 package socket
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"os"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strings"
@@ -22,73 +17,10 @@ const (
 	// bodyTimeout is how long a request may take to arrive. It comes from a program of this host,
 	// or from a daemon that has all of it.
 	bodyTimeout = 10 * time.Second
-
-	// maxCallsOfUser bounds the calls under way: an attached scrun has two.
-	maxCallsOfUser = 4096
-	// maxBytesOfUser bounds the received bytes of their requests: a thousand submissions at once
-	// with an environment of the usual size, or a few of the largest.
-	maxBytesOfUser = 64 << 20
-	// maxCallsOfAgent and maxBytesOfAgent bound all users of an agent's host together, and an agent
-	// that invents users: four users at their bounds.
-	maxCallsOfAgent = 4 * maxCallsOfUser
-	maxBytesOfAgent = 4 * maxBytesOfUser
-
-	// maxReadsOfUser bounds the calls of a user that are answered at once with what may be large: a
-	// page of jobs, or a job with its command line and environment, some MiB, which the daemon keeps
-	// until the caller has taken it. More calls wait for their turn, so that whoever takes no
-	// answers delays only his own.
-	maxReadsOfUser  = 16
-	maxReadsOfAgent = 4 * maxReadsOfUser
-	// maxTurnsOfUser bounds the other calls of a user that are handled at once; more wait for their turn.
-	// The leader decides in the order of arrival, so another user's call waits for all that are being
-	// handled. 16 are enough to share the commits.
-	maxTurnsOfUser  = 16
-	maxTurnsOfAgent = 4 * maxTurnsOfUser
-	// turnTime bounds the turn of a call that may wait for something that is not the daemon's: the end
-	// of a job, or what ranks write. A user can begin at least 1,600 of these per second.
-	turnTime = 10 * time.Millisecond
-	// answerTimeout is how long a caller may take to take such an answer. It is a program of this
-	// host, or a daemon.
+	// answerTimeout is how long a caller may take to take an answer that may be large. It is a program
+	// of this host, or a daemon.
 	answerTimeout = 30 * time.Second
-	// refusalTimeout is how long a caller may take to take the refusal of a call, and maxRefusals
-	// bounds the refusals of a party under way: those of one connection. If there are more, the
-	// connection ends.
-	refusalTimeout = time.Second
-	maxRefusals    = 128
 )
-
-// Bounds are the bounds on the load that one party can cause.
-type Bounds struct {
-	// Whose returns the party that a request counts for, as a comparable value.
-	Whose func(*http.Request) (any, error)
-	// Calls under way, and Bytes of their requests.
-	Calls int
-	Bytes int64
-	// Reads are the calls that are answered at the same time with what may be large, Turns the others
-	// that are handled at the same time.
-	Reads, Turns int
-	// TooMany and TooLarge are the errors beyond them, with a formatting verb for the number of
-	// calls, and of MiB.
-	TooMany, TooLarge string
-}
-
-// OfUser returns the bounds of each user.
-func OfUser(whose func(*http.Request) (any, error)) Bounds {
-	return Bounds{
-		Whose: whose, Calls: maxCallsOfUser, Bytes: maxBytesOfUser, Reads: maxReadsOfUser, Turns: maxTurnsOfUser,
-		TooMany:  "%d of your calls are under way, and there can be no more; wait until some are over",
-		TooLarge: "your requests that are under way take more than %d MiB; send fewer at once",
-	}
-}
-
-// OfAgent returns the bounds of all users of an agent's host together.
-func OfAgent(whose func(*http.Request) (any, error)) Bounds {
-	return Bounds{
-		Whose: whose, Calls: maxCallsOfAgent, Bytes: maxBytesOfAgent, Reads: maxReadsOfAgent, Turns: maxTurnsOfAgent,
-		TooMany:  "%d calls by way of this host's agent are under way, and there can be no more; wait until some are over",
-		TooLarge: "the requests by way of this host's agent that are under way take more than %d MiB; wait until some are over",
-	}
-}
 
 // limits checks every call of a user before a byte of its request is read, and while it comes.
 type limits struct {
@@ -201,55 +133,6 @@ func (l *limits) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// turnOf returns the turn of a call.
-func (l *limits) turnOf(has *load, procedure string) *turn {
-	switch {
-	case l.reads[procedure]:
-		return &turn{} // those have turns of their own
-	case l.waits[procedure]:
-		return &turn{turns: has.turns, most: turnTime}
-	}
-	return &turn{turns: has.turns}
-}
-
-// timedAnswer is an answer that the caller must take in time.
-type timedAnswer struct {
-	http.ResponseWriter
-	timeout time.Duration
-	begun   bool
-}
-
-// Write implements http.ResponseWriter.
-func (a *timedAnswer) Write(p []byte) (int, error) {
-	if !a.begun {
-		a.begun = true
-		_ = a.controller().SetWriteDeadline(time.Now().Add(a.timeout)) // all connections of package net have them
-	}
-	return a.ResponseWriter.Write(p)
-}
-
-// end lets the next call on an HTTP/1 connection have its time.
-func (a *timedAnswer) end() {
-	if a.begun {
-		_ = a.controller().SetWriteDeadline(time.Time{}) // as in Write
-	}
-}
-
-func (a *timedAnswer) controller() *http.ResponseController {
-	return http.NewResponseController(a.ResponseWriter)
-}
-
-// Unwrap lets http.ResponseController find the connection.
-func (a *timedAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-func exhausted(format string, args ...any) error {
-	return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf(format, args...))
-}
-
-func tooLarge() error {
-	return exhausted("the request is larger than the %d MiB that any needs; was something else sent here?", api.MaxUserMessage>>20)
-}
-
 // enter begins a call whose request has this length, or an unknown one if that is negative.
 func (l *limits) enter(who any, length int64) (*load, error) {
 	if length > api.MaxUserMessage {
@@ -275,61 +158,11 @@ func (l *limits) loadOf(who any) *load {
 	return has
 }
 
-// refuseCall answers a call that has not begun. It ends the connection of a caller who takes no
-// refusals.
-func (l *limits) refuseCall(w http.ResponseWriter, r *http.Request, who any, err error) {
-	if !l.enterRefusal(who) {
-		disconnect(r)
-	}
-	defer l.leaveRefusal(who)
-	if r.ProtoMajor >= 2 { // with HTTP/1 it would hold for the next call, too
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(refusalTimeout)) // as in ServeHTTP
-	}
-	_ = l.refuse.Write(w, r, err) // the caller may be gone
-	if r.ProtoMajor >= 2 {
-		_ = http.NewResponseController(w).Flush() // as in ServeHTTP
-	}
-}
-
-func (l *limits) enterRefusal(who any) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	has := l.loadOf(who)
-	if has.refusals >= maxRefusals {
-		return false
-	}
-	has.refusals++
-	return true
-}
-
-func (l *limits) leaveRefusal(who any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.loads[who].refusals--
-	l.forget(who)
-}
-
 // forget forgets the load of a party that has none; mu is held.
 func (l *limits) forget(who any) {
 	if has := l.loads[who]; has.calls == 0 && has.refusals == 0 {
 		delete(l.loads, who)
 	}
-}
-
-type connKey struct{}
-
-// ConnContext lets limits end a connection. It is for http.Server.ConnContext.
-func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, conn)
-}
-
-// disconnect ends a call without an answer, and its connection if that is of a socket. Those of
-// daemons have calls of many users. It does not return.
-func disconnect(r *http.Request) {
-	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		_ = conn.Close() // it may be closed already
-	}
-	panic(http.ErrAbortHandler)
 }
 
 // take counts received bytes of a request.
@@ -351,38 +184,4 @@ func (l *limits) leave(who any, bytes int64) {
 	has.calls--
 	has.bytes -= bytes
 	l.forget(who)
-}
-
-// meteredBody counts a request while it comes, and ends it if it becomes too large or takes too
-// long. A whole request waits for its turn; one that still comes takes none.
-type meteredBody struct {
-	io.ReadCloser
-	limits     *limits
-	controller *http.ResponseController
-	who        any
-	size       int64 // that was counted
-	ctx        context.Context
-	turn       *turn
-}
-
-// Read implements io.Reader. Its errors are for the caller.
-func (b *meteredBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.size += int64(n)
-	switch counted := b.limits.take(b.who, int64(n)); {
-	case b.size > api.MaxUserMessage:
-		return 0, tooLarge()
-	case counted != nil:
-		return 0, counted
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return 0, connect.NewError(connect.CodeDeadlineExceeded, fmt.Errorf("the request did not come within %v", b.limits.timeout))
-	case err != nil:
-		_ = b.controller.SetReadDeadline(time.Time{}) // the answer may take its time; see ServeHTTP
-	}
-	if errors.Is(err, io.EOF) {
-		if gone := b.turn.take(b.ctx); gone != nil {
-			return 0, gone
-		}
-	}
-	return n, err
 }

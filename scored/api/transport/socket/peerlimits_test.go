@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/socketdir"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,11 +57,7 @@ func play(act string) {
 // peer starts an actor, and returns this end of its connection once it has acted.
 func peer(t *testing.T, act string) *net.UnixConn {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "socket")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := socketdir.Make(t)
 	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unix"})
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,17 @@ type turn struct {
 	timer *time.Timer
 }
 
+// turnOf returns the turn of a call.
+func (l *limits) turnOf(has *load, procedure string) *turn {
+	switch {
+	case l.reads[procedure]:
+		return &turn{} // those have turns of their own
+	case l.waits[procedure]:
+		return &turn{turns: has.turns, most: turnTime}
+	}
+	return &turn{turns: has.turns}
+}
+
 // take waits for the turn. The error is that of ctx.
 func (t *turn) take(ctx context.Context) error {
 	if t.turns == nil || !t.missing() {

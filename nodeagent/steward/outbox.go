@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// mail holds messages that a new agent must get again, because the old one may have died before it
+// outbox holds messages that a new agent must get again, because the old one may have died before it
 // forwarded them. All of them may arrive twice.
-type mail struct {
+type outbox struct {
 	prepared *scorev1.Prepared
 	launched *scorev1.Launched
 	abort    *scorev1.Abort
@@ -36,7 +36,7 @@ const (
 
 // replay sends a new agent what Status does not hold.
 func (s *steward) replay() {
-	m := &s.mail
+	m := &s.outbox
 	if m.prepared != nil {
 		s.send(preparedMessage(m.prepared))
 	}
@@ -82,20 +82,20 @@ func preparedMessage(p *scorev1.Prepared) *stewardpb.FromSteward {
 // ask sends a request and keeps it until it is answered.
 func (s *steward) ask(r request, message *stewardpb.FromSteward) {
 	r.message = message
-	s.mail.requests = append(s.mail.requests, r)
+	s.outbox.requests = append(s.outbox.requests, r)
 	s.send(message)
 }
 
 // answered removes a request from the list and reports whether it was there: an answer may come
 // twice.
 func (s *steward) answered(r request) bool {
-	i := slices.IndexFunc(s.mail.requests, func(open request) bool {
+	i := slices.IndexFunc(s.outbox.requests, func(open request) bool {
 		return open.kind == r.kind && open.number == r.number
 	})
 	if i < 0 || s.job == nil || s.job.pmi == nil && s.job.pmix == nil {
 		return false
 	}
-	s.mail.requests = slices.Delete(s.mail.requests, i, i+1)
+	s.outbox.requests = slices.Delete(s.outbox.requests, i, i+1)
 	return true
 }
 
@@ -126,7 +126,7 @@ func (s *steward) sendNote(note *scorev1.JobNote) {
 		s.send(m)
 		return
 	}
-	if len(s.mail.notes) < maxNotes {
-		s.mail.notes = append(s.mail.notes, m)
+	if len(s.outbox.notes) < maxNotes {
+		s.outbox.notes = append(s.outbox.notes, m)
 	}
 }
