@@ -62,12 +62,15 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	switch effect.Kind {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
+		begin := realtime.Now()
 		s.failed(j, j.Container.Freeze())
-		j.handle.isStopped(realtime.Now())
+		now := realtime.Now()
+		j.handle.isStopped(now)
 		j.pause()
-		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
+		s.freezing = append(s.freezing, newFreezing(effect, j, time.Duration(now-begin)))
 		s.firstCheck()
 	case ctxswitch.EffectThaw:
+		s.reportCost(j)
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		s.failed(j, j.Container.Thaw())
 		now := realtime.Now()
@@ -86,6 +89,8 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		}
 	case ctxswitch.EffectWarn:
 		s.notify(Notice{Kind: NoticeWarn, Job: j.ID, Late: effect.Late})
+	case ctxswitch.EffectCostly:
+		s.notify(Notice{Kind: NoticeCostly, Job: j.ID, Cost: effect.Cost, Slice: effect.Slice})
 	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
 		s.orderNetwork(j, effect)
 	case ctxswitch.EffectNone, ctxswitch.EffectRecord:
@@ -109,9 +114,9 @@ func (s *Switcher) checkStopped() {
 		if i < 0 {
 			break
 		}
-		effect := s.freezing[i].effect
+		stopped := ctxswitch.Done(s.freezing[i].effect).Costing(s.freezing[i].cost())
 		s.freezing = slices.Delete(s.freezing, i, i+1)
-		s.order(realtime.Now(), ctxswitch.Done(effect))
+		s.order(realtime.Now(), stopped)
 	}
 	s.checkAt = realtime.Now() + s.pause.Nanoseconds()
 	s.pause = min(2*s.pause, lastPause)

@@ -17,6 +17,8 @@ type Container interface {
 	WaitFrozen(deadline time.Time) error
 	// Thaw lets the processes run again.
 	Thaw() error
+	// CPUTime returns the processor time of all processes so far.
+	CPUTime() (time.Duration, error)
 }
 
 // Job describes a job on this node to the thread.
@@ -121,8 +123,3 @@ func (j *job) swapMeasures() *ctxswitch.Measures {
 	return j.reported
 }
 
-// freezing is a freeze that has not been confirmed yet.
-type freezing struct {
-	effect ctxswitch.Effect
-	job    *job
-}

@@ -18,6 +18,10 @@ type cell struct {
 	frozen  bool
 	stuck   bool // does not freeze
 	broken  error
+	threads time.Duration // what the threads take to stop; the order takes a quarter of it
+	stops   int64         // the instant of the last order to stop
+	goes    int64         // and to continue
+	used    time.Duration // by the threads
 	log     []string
 	read    int // as much of log as until has passed
 	changed chan struct{}
@@ -38,12 +42,21 @@ func (c *cell) Freeze() error {
 	defer c.mu.Unlock()
 	c.note("freeze")
 	c.frozen = true
+	c.stops = realtime.Now()
+	time.Sleep(c.threads / 4)
 	return c.broken
+}
+
+func (c *cell) CPUTime() (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used, nil
 }
 
 func (c *cell) WaitFrozen(deadline time.Time) error {
 	c.mu.Lock()
 	stuck := c.stuck
+	c.used += c.threads
 	c.mu.Unlock()
 	if stuck {
 		time.Sleep(time.Until(deadline))
@@ -57,6 +70,7 @@ func (c *cell) Thaw() error {
 	defer c.mu.Unlock()
 	c.note("thaw")
 	c.frozen = false
+	c.goes = realtime.Now()
 	return c.broken
 }
 
@@ -405,4 +419,59 @@ func TestEndedThreadAnswers(t *testing.T) {
 		t.Error("a report of an ended thread")
 	}
 	s.Plan(plan(1, time.Millisecond))
+}
+
+// A job with so many threads that it takes long to stop them is stopped ahead of the boundary.
+func TestCostlyStopsComeEarly(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	a.threads = 4 * time.Millisecond
+	takeTurns(t, s, 20*time.Millisecond, a, b)
+	for end := time.Now().Add(timeout); ; {
+		b.until(t, "thaw")
+		ahead := time.Duration(b.lastGo() - a.lastStop())
+		if ahead > 3*time.Millisecond && ahead < 15*time.Millisecond {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("stopped %v before the other job went", ahead)
+		}
+	}
+	a.set(func(c *cell) { c.threads = 0 })
+	for end := time.Now().Add(timeout); ; {
+		b.until(t, "thaw")
+		ahead := time.Duration(b.lastGo() - a.lastStop())
+		if ahead >= 0 && ahead < time.Millisecond {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it has no threads any more, and is stopped %v before the other job goes", ahead)
+		}
+	}
+}
+
+func (c *cell) lastStop() (at int64) {
+	c.set(func(c *cell) { at = c.stops })
+	return at
+}
+
+func (c *cell) lastGo() (at int64) {
+	c.set(func(c *cell) { at = c.goes })
+	return at
+}
+
+// An order to stop that waits for others in the kernel makes no job costly.
+func TestCostOfAStop(t *testing.T) {
+	for _, c := range []struct{ took, used, cost time.Duration }{
+		{time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond},
+		{5 * time.Millisecond, 10 * time.Microsecond, 20 * time.Microsecond},
+		{slowOrder - 1, time.Second, 0}, // few threads, which had something to do before they stopped
+	} {
+		container := newCell()
+		f := newFreezing(ctxswitch.Effect{}, newJob(container.job(1)), c.took)
+		container.set(func(other *cell) { other.used += c.used })
+		if got := f.cost(); got != c.cost {
+			t.Errorf("an order of %v, %v used: %v, want %v", c.took, c.used, got, c.cost)
+		}
+	}
 }
