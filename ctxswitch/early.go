@@ -26,6 +26,8 @@ const (
 	// owedTimes limits what others lose by a job that cannot be stopped within its slice: it sits
 	// out this many times what it cost them, so that they lose a tenth.
 	owedTimes = 10
+	// busyLead bounds the lead to this many times the cost: other programs may use the processor.
+	busyLead = 2
 	// longLead is the part of a slice from which on the user is told of the lead.
 	longLead = 10
 )
@@ -115,7 +117,7 @@ func (m *Machine) stopEarly(now int64, j *job, at int64, pos int) {
 	slice := m.cur.before(pos).Slice
 	j.early, j.unrecorded = true, true
 	j.led = j.lead(slice)
-	j.short = j.stopLead - j.led
+	j.short = max(min(j.stopLead, j.stopCost)-j.led, 0)
 	if j.led < slice/longLead {
 		return
 	}
@@ -149,7 +151,7 @@ func (m *Machine) learnLead(j *job) {
 	if late {
 		j.owes = j.short * owedTimes
 	}
-	rule := quantile.Rule{Step: j.stopCost / leadSteps, Odds: leadOdds, Max: j.stopCost + j.stopCost/leadOdds}
+	rule := quantile.Rule{Step: j.stopCost / leadSteps, Odds: leadOdds, Max: busyLead * j.stopCost}
 	j.stopLead = rule.Next(j.stopLead, late)
 }
 

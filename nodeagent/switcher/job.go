@@ -122,4 +122,3 @@ func (j *job) swapMeasures() *ctxswitch.Measures {
 	j.measures, j.reported, j.dirty = j.reported, j.measures, false
 	return j.reported
 }
-

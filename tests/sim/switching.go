@@ -172,7 +172,7 @@ func (k *cluster) froze(p *part, seq uint16) {
 }
 
 // costlyJobs is how many jobs there are for each whose stops are costly.
-const costlyJobs = 3
+const costlyJobs = 2
 
 // costly reports whether the part has many threads.
 func (p *part) costly() bool {
