@@ -6,6 +6,8 @@ import (
 	"score/scored/failpoint"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stepPoints holds the failpoints before a step's effect is carried out, and before its end is
@@ -63,8 +65,9 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
 		begin := realtime.Now()
-		s.failed(j, j.Container.Freeze())
+		s.command(j, j.Container.Freeze)
 		now := realtime.Now()
+		j.slow = now-begin >= slowOrder.Nanoseconds()
 		j.handle.isStopped(now)
 		j.pause()
 		s.freezing = append(s.freezing, newFreezing(effect, j, time.Duration(now-begin)))
@@ -72,7 +75,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectThaw:
 		s.reportCost(j)
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
-		s.failed(j, j.Container.Thaw())
+		s.command(j, j.Container.Thaw)
 		now := realtime.Now()
 		j.handle.comesOn(now)
 		j.resume()
@@ -120,6 +123,16 @@ func (s *Switcher) checkStopped() {
 	}
 	s.checkAt = realtime.Now() + s.pause.Nanoseconds()
 	s.pause = min(2*s.pause, lastPause)
+}
+
+// command gives an order to the job's container. One that takes long is given on one of the job's own
+// CPUs: on another it would take time from a gang that is on there.
+func (s *Switcher) command(j *job, order func() error) {
+	bound := j.slow && len(j.CPUs) > 0 && s.home.Count() > 0 && unix.SchedSetaffinity(0, &j.cpus) == nil
+	s.failed(j, order())
+	if bound {
+		_ = unix.SchedSetaffinity(0, &s.home) // the thread's own: it was permitted before
+	}
 }
 
 // failed gives notice, once for each job, that an order to a container failed. The machine notices

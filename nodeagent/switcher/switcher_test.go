@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const timeout = 60 * time.Second
@@ -22,9 +24,11 @@ type cell struct {
 	stops   int64         // the instant of the last order to stop
 	goes    int64         // and to continue
 	used    time.Duration // by the threads
-	log     []string
-	read    int // as much of log as until has passed
-	changed chan struct{}
+	// orderedOn is where the thread might run that gave the last order to stop.
+	orderedOn unix.CPUSet
+	log       []string
+	read      int // as much of log as until has passed
+	changed   chan struct{}
 }
 
 func newCell() *cell { return &cell{changed: make(chan struct{}, 1024)} }
@@ -43,6 +47,7 @@ func (c *cell) Freeze() error {
 	c.note("freeze")
 	c.frozen = true
 	c.stops = realtime.Now()
+	_ = unix.SchedGetaffinity(0, &c.orderedOn)
 	time.Sleep(c.threads / 4)
 	return c.broken
 }
@@ -474,4 +479,48 @@ func TestCostOfAStop(t *testing.T) {
 			t.Errorf("an order of %v, %v used: %v, want %v", c.took, c.used, got, c.cost)
 		}
 	}
+}
+
+// Orders that take long are given on the job's own CPUs, and others where the thread usually is.
+func TestCostlyOrdersUseTheJobsCPUs(t *testing.T) {
+	var home, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &home); err != nil {
+		t.Fatal(err)
+	}
+	if home.Count() < 2 {
+		t.Skip("one CPU only")
+	}
+	cpu := 0
+	for !home.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	s := start(t)
+	a, b := newCell(), newCell()
+	a.threads = 4 * time.Millisecond
+	costly := a.job(1)
+	costly.CPUs = []int{cpu}
+	s.Add(costly)
+	s.Add(b.job(2))
+	s.Plan(plan(1, 20*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	a.until(t, "launch")
+	s.Launched(1)
+	b.until(t, "launch")
+	s.Launched(2)
+	a.markSeen()
+	for range 3 {
+		a.until(t, "freeze")
+	}
+	b.markSeen()
+	b.until(t, "freeze")
+	a.set(func(c *cell) {
+		if c.orderedOn != one {
+			t.Errorf("ordered on %d CPUs, want the job's", c.orderedOn.Count())
+		}
+	})
+	b.set(func(c *cell) {
+		if c.orderedOn != home {
+			t.Errorf("another job was ordered to stop on %d CPUs, want %d", c.orderedOn.Count(), home.Count())
+		}
+	})
 }
