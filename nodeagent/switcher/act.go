@@ -67,7 +67,6 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		begin := realtime.Now()
 		s.command(j, j.Container.Freeze)
 		now := realtime.Now()
-		j.slow = now-begin >= slowOrder.Nanoseconds()
 		j.handle.isStopped(now)
 		j.pause()
 		s.freezing = append(s.freezing, newFreezing(effect, j, time.Duration(now-begin)))
@@ -117,7 +116,9 @@ func (s *Switcher) checkStopped() {
 		if i < 0 {
 			break
 		}
-		stopped := ctxswitch.Done(s.freezing[i].effect).Costing(s.freezing[i].cost())
+		cost := s.freezing[i].cost()
+		s.freezing[i].job.costly = cost >= costlyStop
+		stopped := ctxswitch.Done(s.freezing[i].effect).Costing(cost)
 		s.freezing = slices.Delete(s.freezing, i, i+1)
 		s.order(realtime.Now(), stopped)
 	}
@@ -128,7 +129,7 @@ func (s *Switcher) checkStopped() {
 // command gives an order to the job's container. One that takes long is given on one of the job's own
 // CPUs: on another it would take time from a gang that is on there.
 func (s *Switcher) command(j *job, order func() error) {
-	bound := j.slow && len(j.CPUs) > 0 && s.home.Count() > 0 && unix.SchedSetaffinity(0, &j.cpus) == nil
+	bound := j.costly && len(j.CPUs) > 0 && s.home.Count() > 0 && unix.SchedSetaffinity(0, &j.cpus) == nil
 	s.failed(j, order())
 	if bound {
 		_ = unix.SchedSetaffinity(0, &s.home) // the thread's own: it was permitted before

@@ -11,6 +11,15 @@ import (
 // not read, since that takes longer than the order.
 const slowOrder = 100 * time.Microsecond
 
+// costlyStop is the cost of a stop from which on orders to the job are given on its own CPUs: some
+// ten times what it takes to move the switching thread there and back.
+const costlyStop = time.Millisecond
+
+// maxStopParts is how many times the time of the order its threads take to stop at most; usually it is
+// three times. The kernel counts the time of a thread that runs only at the next tick, so that what
+// threads used before the order can look as if it were after it.
+const maxStopParts = 8
+
 // freezing is a freeze that has not been confirmed yet.
 type freezing struct {
 	effect ctxswitch.Effect
@@ -43,7 +52,7 @@ func (f *freezing) cost() time.Duration {
 	if err != nil {
 		return 0
 	}
-	used := now - f.used
+	used := min(now-f.used, maxStopParts*f.took)
 	return used + min(f.took, used)
 }
 
@@ -51,7 +60,9 @@ func (f *freezing) cost() time.Duration {
 func (s *Switcher) reportCost(j *job) {
 	for i := range s.freezing {
 		if f := &s.freezing[i]; f.job == j && f.took > 0 {
-			s.order(realtime.Now(), ctxswitch.StopCost(j.ID, f.cost()))
+			cost := f.cost()
+			j.costly = cost >= costlyStop
+			s.order(realtime.Now(), ctxswitch.StopCost(j.ID, cost))
 		}
 	}
 }

@@ -89,7 +89,7 @@ type job struct {
 	failed      bool    // an order to its container has failed; NoticeFailed was given
 	switching   time.Duration
 	cpus        unix.CPUSet // of Job.CPUs
-	slow        bool        // the last order to stop took so long that orders are given on the job's CPUs
+	costly      bool        // the last stop cost so much that orders are given on the job's CPUs
 	dirty       bool        // something was measured since the last report
 	measures    *ctxswitch.Measures
 	// reported is the other one of two buffers: the measurements in the last report, which its
