@@ -24,7 +24,7 @@ func (m *Machine) apply(now int64, ev *Event) {
 		m.onDone(now, ev)
 	case EventStopCost:
 		if j := m.lookup(ev.Job); j != nil {
-			j.noteStopCost(ev.Cost)
+			m.noteStopCost(j, ev.Cost)
 		}
 	case EventJobConnected:
 		m.onConnected(ev.Job, ev.Contexts)
@@ -172,7 +172,7 @@ func (m *Machine) onDone(now int64, ev *Event) {
 			j.lateStreak = 0
 		}
 		j.phase, j.late = PhaseStopped, false
-		j.noteStopCost(ev.Cost)
+		m.noteStopCost(j, ev.Cost)
 	}
 	j.asked = j.asked && ev.Step != Revoke
 	m.answered(now, j, ev.Step)

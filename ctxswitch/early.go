@@ -33,7 +33,8 @@ const (
 )
 
 // noteStopCost adapts the job's stopCost to one more stop.
-func (j *job) noteStopCost(cost time.Duration) {
+func (m *Machine) noteStopCost(j *job, cost time.Duration) {
+	m.costlySeen = m.costlySeen || cost >= minStopCost
 	if cost > j.stopCost {
 		j.stopCost, j.stopLead = cost, cost
 		return
@@ -71,7 +72,7 @@ func (m *Machine) stopAhead(now int64) {
 // Never.
 func (m *Machine) nextStop() int64 {
 	first := Never
-	if !m.cur.present || !m.rowRuns() {
+	if !m.costlySeen || !m.cur.present || !m.rowRuns() {
 		return first
 	}
 	at, pos := m.cur.nextChange(m.slot)
@@ -166,6 +167,9 @@ func (m *Machine) willStop(j *job) bool {
 
 // recordEarly enters the stops ahead of the boundary into the record of the switch.
 func (m *Machine) recordEarly() {
+	if !m.costlySeen {
+		return
+	}
 	for i := range m.jobs {
 		j := &m.jobs[i]
 		if !j.unrecorded {
@@ -182,6 +186,9 @@ func (m *Machine) recordEarly() {
 // thawCostly orders the costly jobs that go to continue. It comes after all others, and the switch
 // does not wait for it: the others do not wait for a thread of theirs.
 func (m *Machine) thawCostly(now int64) {
+	if !m.costlySeen {
+		return
+	}
 	for i := range m.jobs {
 		if j := &m.jobs[i]; j.costly() && j.due(Go) {
 			m.issue(now, j, Go)

@@ -60,6 +60,8 @@ type Machine struct {
 	leaveAt int64
 	ahead   time.Duration // time between that instant and the boundary
 
+	// costlySeen means that stops of some job have been costly; until then early.go has nothing to do.
+	costlySeen bool
 	// stopAt is the local instant at which a job is stopped ahead of the next boundary, or Never.
 	stopAt int64
 

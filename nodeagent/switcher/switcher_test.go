@@ -471,7 +471,7 @@ func TestCostOfAStop(t *testing.T) {
 		{time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond},
 		{5 * time.Millisecond, 10 * time.Microsecond, 20 * time.Microsecond},
 		{time.Millisecond, 60 * time.Millisecond, 9 * time.Millisecond}, // most of it before the order
-		{slowOrder - 1, time.Second, 0}, // few threads, which had something to do before they stopped
+		{slowOrder - 1, time.Second, 0},                                 // few threads, which had something to do before they stopped
 	} {
 		container := newCell()
 		f := newFreezing(ctxswitch.Effect{}, newJob(container.job(1)), c.took)
