@@ -16,7 +16,7 @@ const (
 	minStopCost = 500 * time.Microsecond
 	// costDecay is the part of the difference by which the cost falls with a cheaper stop. A program
 	// that has many threads only now and then pays for that in between.
-	costDecay = 4
+	costDecay = 16
 	// leadSteps is the number of timely stops in a row after which the lead is 0.
 	leadSteps = 16
 	// leadOdds is the number of stops that are over at the boundary for each that is not.
