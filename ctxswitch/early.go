@@ -24,8 +24,8 @@ const (
 	// A job keeps at least a quarter of its slice: without that it could not even end threads.
 	leadParts, keptParts = 4, 1
 	// owedTimes limits what others lose by a job that cannot be stopped within its slice: it sits
-	// out this many times what it cost them, so that they lose a tenth.
-	owedTimes = 10
+	// out this many times what it cost them, so that they lose a tenth with what is not measured.
+	owedTimes = 20
 	// busyLead bounds the lead to this many times the cost: other programs may use the processor.
 	busyLead = 2
 	// longLead is the part of a slice from which on the user is told of the lead.
@@ -130,8 +130,13 @@ func (m *Machine) stopEarly(now int64, j *job, at int64, pos int) {
 // endEarly decides, when another row or plan has come on and job.want is set, whether the job stands
 // still although it is wanted, and learns from a stop ahead of the boundary.
 func (m *Machine) endEarly(j *job) {
-	if j.early && j.unrecorded {
+	switch {
+	case j.early && j.unrecorded:
 		m.learnLead(j)
+	case !j.early && !j.want && j.phase == PhaseRunning && j.costly() && m.slot.Pos >= 0:
+		// It could not be stopped ahead: the order to let it go on took all of its slice.
+		slice := m.cur.before(m.slot.Pos).Slice
+		j.owes = max(j.stopCost-j.lead(slice), 0) * owedTimes
 	}
 	j.early = false
 	if j.want && j.owes > 0 && (j.phase == PhaseStopping || j.phase == PhaseStopped) && m.willStop(j) {

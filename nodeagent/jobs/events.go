@@ -188,7 +188,7 @@ func (j *Job) onNotice(n switcher.Notice) {
 
 // costlySentence tells the job's user what the stops of the job cost it.
 func costlySentence(node string, cost, slice time.Duration) string {
-	return fmt.Sprintf("node %s: stopping the job's threads takes %v of each slice of %v, so that it runs less: "+
+	return fmt.Sprintf("node %s: stopping and continuing the job's threads takes %v of each slice of %v, so that it runs less: "+
 		"it is stopped that much earlier, and sits slices out if they are too short for that; "+
 		"let it have fewer threads and processes", node, cost.Round(time.Millisecond/10), slice)
 }

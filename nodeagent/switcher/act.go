@@ -74,8 +74,10 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	case ctxswitch.EffectThaw:
 		s.reportCost(j)
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
+		begin := realtime.Now()
 		s.command(j, j.Container.Thaw)
 		now := realtime.Now()
+		j.thawed = time.Duration(now - begin)
 		j.handle.comesOn(now)
 		j.resume()
 		s.order(now, ctxswitch.Done(effect))

@@ -15,7 +15,7 @@ const slowOrder = 100 * time.Microsecond
 // ten times what it takes to move the switching thread there and back.
 const costlyStop = time.Millisecond
 
-// maxStopParts is how many times the time of the order its threads take to stop at most; usually it is
+// maxStopParts is how many times the time of the orders its threads take to stop at most; usually it is
 // three times. The kernel counts the time of a thread that runs only at the next tick, so that what
 // threads used before the order can look as if it were after it.
 const maxStopParts = 8
@@ -24,7 +24,7 @@ const maxStopParts = 8
 type freezing struct {
 	effect ctxswitch.Effect
 	job    *job
-	took   time.Duration // by the order, if that was slow, else 0
+	took   time.Duration // by the order and the last one to go on, if the former was slow, else 0
 	used   time.Duration // the job's processor time after the order
 }
 
@@ -36,14 +36,14 @@ func newFreezing(effect ctxswitch.Effect, j *job, took time.Duration) freezing {
 	}
 	used, err := j.Container.CPUTime()
 	if err == nil {
-		f.took, f.used = took, used
+		f.took, f.used = took+j.thawed, used
 	}
 	return f
 }
 
-// cost returns what the stop has cost so far: the time of the order, and the processor time in which
-// the job's threads stopped. An order takes a thread's part of that at most; one that took longer
-// has waited for other users of the kernel's control groups, which is not the job's doing.
+// cost returns what the stop has cost so far: the time of the orders, and the processor time in which
+// the job's threads stopped. Orders take as much as that at most; those that took longer have waited
+// for other users of the kernel's control groups, which is not the job's doing.
 func (f *freezing) cost() time.Duration {
 	if f.took == 0 {
 		return 0

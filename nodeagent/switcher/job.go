@@ -88,9 +88,10 @@ type job struct {
 	endNoticed  bool    // NoticeTimeUp was given
 	failed      bool    // an order to its container has failed; NoticeFailed was given
 	switching   time.Duration
-	cpus        unix.CPUSet // of Job.CPUs
-	costly      bool        // the last stop cost so much that orders are given on the job's CPUs
-	dirty       bool        // something was measured since the last report
+	cpus        unix.CPUSet   // of Job.CPUs
+	thawed      time.Duration // what the last order to go on took
+	costly      bool          // the last stop cost so much that orders are given on the job's CPUs
+	dirty       bool          // something was measured since the last report
 	measures    *ctxswitch.Measures
 	// reported is the other one of two buffers: the measurements in the last report, which its
 	// reader empties before it asks for the next. It is nil before the first report; most jobs end
