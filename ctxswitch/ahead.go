@@ -29,13 +29,14 @@ func (m *Machine) leaveAhead(now int64) {
 	if m.leaveAt = m.nextLeave(); m.leaveAt > now {
 		return
 	}
-	m.leaveAt = Never
+	at, pos := m.cur.nextChange(m.slot)
 	for i := range m.jobs {
-		if j := &m.jobs[i]; j.leaving() {
+		if j := &m.jobs[i]; j.leaving() && m.leavesAt(j, at, pos) <= now {
 			m.issue(now, j, Revoke)
 			j.bound, j.leaves, j.asked = revoked, true, true
 		}
 	}
+	m.leaveAt = m.nextLeave()
 }
 
 // endAhead ends the work of leaveAhead when another row or plan comes on, and learns from it. It
@@ -65,12 +66,19 @@ func (m *Machine) nextLeave() int64 {
 		return Never
 	}
 	m.fit(pos, func(j *job) bool { return m.cur.has(pos, j) })
+	first := Never
 	for i := range m.jobs {
-		if m.jobs[i].leaving() {
-			return at - int64(min(m.ahead, m.cur.before(pos).Slice/aheadPart))
+		if j := &m.jobs[i]; j.leaving() {
+			first = min(first, m.leavesAt(j, at, pos))
 		}
 	}
-	return Never
+	return first
+}
+
+// leavesAt returns the local instant at which the contexts of a job that leaves at the boundary at are
+// revoked: before it is stopped.
+func (m *Machine) leavesAt(j *job, at int64, pos int) int64 {
+	return m.earlyAt(j, at, pos) - int64(min(m.ahead, m.cur.before(pos).Slice/aheadPart))
 }
 
 // rowRuns reports whether the jobs of the present row run. Other jobs may still be stopping.

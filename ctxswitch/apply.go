@@ -22,6 +22,10 @@ func (m *Machine) apply(now int64, ev *Event) {
 		m.remove(now, ev.Job)
 	case EventDone:
 		m.onDone(now, ev)
+	case EventStopCost:
+		if j := m.lookup(ev.Job); j != nil {
+			m.noteStopCost(j, ev.Cost)
+		}
 	case EventJobConnected:
 		m.onConnected(ev.Job, ev.Contexts)
 	}
@@ -168,6 +172,7 @@ func (m *Machine) onDone(now int64, ev *Event) {
 			j.lateStreak = 0
 		}
 		j.phase, j.late = PhaseStopped, false
+		m.noteStopCost(j, ev.Cost)
 	}
 	j.asked = j.asked && ev.Step != Revoke
 	m.answered(now, j, ev.Step)

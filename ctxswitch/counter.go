@@ -16,10 +16,12 @@ const (
 	CountRefusedEvents
 	CountStaleAnswers
 	CountStays
+	CountEarlyStops
+	CountSatOut
 )
 
 // counterCount is the number of counters.
-const counterCount = int(CountStays) + 1
+const counterCount = int(CountSatOut) + 1
 
 // CounterInfo describes a counter.
 type CounterInfo struct {
@@ -41,6 +43,8 @@ var CounterTable = [counterCount]CounterInfo{
 	{CountRefusedEvents, "events_refused", "Plans and clock offsets ignored since they were out of range.", "events"},
 	{CountStaleAnswers, "answers_stale", "Answers to orders that had been replaced by others.", "answers"},
 	{CountStays, "contexts_stayed", "Contexts that stayed on their channels when their job left.", "contexts"},
+	{CountEarlyStops, "stops_ahead", "Jobs stopped ahead of a boundary, as that takes long.", "jobs"},
+	{CountSatOut, "slices_sat_out", "Slices in which a job stood still for what its stops cost others.", "slices"},
 }
 
 // Count returns the present value of a counter. Counters only grow.

@@ -1,5 +1,7 @@
 package ctxswitch
 
+import "time"
+
 // EffectKind is the kind of order of an effect.
 type EffectKind uint8
 
@@ -27,6 +29,9 @@ const (
 	// EffectWarn: warn the job's user, once, that the job did not stop in time WarnAfter times in a
 	// row.
 	EffectWarn
+	// EffectCostly: tell the job's user, once, how long its stops take, so that it is stopped ahead
+	// of the ends of its slices.
+	EffectCostly
 )
 
 // Effect is an order to the caller. Carry effects out in the order given.
@@ -38,6 +43,8 @@ type Effect struct {
 	By     int64   // local instant until which the answer is awaited
 	Late   int     // EffectWarn: freezes in a row that were late
 	Record *Record // EffectRecord only; valid until seven more switches have begun
+	// Cost is what a stop takes, and Slice how long the job's slice is; EffectCostly only.
+	Cost, Slice time.Duration
 }
 
 // String returns the order as a word.
@@ -45,7 +52,7 @@ func (k EffectKind) String() string {
 	names := [...]string{
 		EffectNone: "none", EffectRevoke: "revoke", EffectFreeze: "freeze", EffectFlush: "flush",
 		EffectSave: "save", EffectLoad: "load", EffectThaw: "thaw", EffectLaunch: "launch",
-		EffectRecord: "record", EffectWarn: "warn",
+		EffectRecord: "record", EffectWarn: "warn", EffectCostly: "costly",
 	}
 	if int(k) >= len(names) {
 		return "unknown"

@@ -1,5 +1,7 @@
 package ctxswitch
 
+import "time"
+
 // EventKind is the kind of fact of an event.
 type EventKind uint8
 
@@ -15,6 +17,7 @@ const (
 	EventDone
 	EventJobConnected
 	EventJobRespawned
+	EventStopCost
 )
 
 // Event is an input of the machine: a fact. Make it with one of the functions below; its kind
@@ -30,6 +33,7 @@ type Event struct {
 	Term      uint64
 	Offset    int64
 	Seq       uint64
+	Cost      time.Duration
 	Plan      *Plan
 }
 
@@ -99,4 +103,16 @@ func JobRemoved(job JobID) Event { return Event{Kind: EventJobRemoved, Job: job}
 // that means that every process of the job has stopped.
 func Done(e Effect) Event {
 	return Event{Kind: EventDone, Step: e.Step, Job: e.Job, Seq: e.Seq}
+}
+
+// Costing adds to Done of EffectFreeze what the stop has cost: the processor time of the order, and
+// of the job's processes from then on. Costs of ordinary stops may be left out.
+func (e Event) Costing(cost time.Duration) Event {
+	e.Cost = cost
+	return e
+}
+
+// StopCost reports what a stop has cost so far that is not finished when the job is thawed.
+func StopCost(job JobID, cost time.Duration) Event {
+	return Event{Kind: EventStopCost, Job: job, Cost: cost}
 }

@@ -58,6 +58,9 @@ func checkTable(t fataler, m *Machine) {
 		if j.mixed && j.phase != PhaseRunning {
 			t.Fatalf("job %d stands still in part and is %v", j.id, j.phase)
 		}
+		if j.early && !j.want {
+			t.Fatalf("job %d stands still ahead of a boundary, and is off", j.id)
+		}
 		if j.ran < 0 {
 			t.Fatalf("job %d has run for %v", j.id, j.ran)
 		}
@@ -95,7 +98,7 @@ func checkProgress(t fataler, m *Machine) {
 		if m.state == Steady && !j.settled() {
 			t.Fatalf("steady, but job %d is %v, want %v", j.id, j.phase, j.want)
 		}
-		if m.state >= Stop && j.phase == PhaseRunning && !j.want {
+		if m.state >= Stop && j.phase == PhaseRunning && !j.runs() {
 			t.Fatalf("in %v job %d runs against the row", m.state, j.id)
 		}
 		if m.state > Stop && j.phase == PhaseStopping && !j.late && !j.want && (!j.stopWaited || j.awaited) {

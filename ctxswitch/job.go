@@ -66,6 +66,9 @@ type job struct {
 	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of it
 	asked    bool // that revoke has no answer yet
 	on, fits bool // on: in the row of the last call of fit; fits: its contexts may stay during that row
+	// early: it is on, but is to stand still until its row ends or is replaced: it was stopped ahead
+	// of the boundary, or sits the slice out; see early.go.
+	early bool
 	// mixed: the job counts as running, but was frozen during its launch, so some of its processes
 	// are stopped. If the row wants it, it must be thawed.
 	mixed bool
@@ -87,6 +90,13 @@ type job struct {
 	warned      bool   // the user was warned, which happens once
 	lateFreezes uint64 // total number of late freezes
 
+	stopCost   time.Duration // what stopping it takes; see early.go
+	stopLead   time.Duration // how long before the boundary it is stopped, if stopCost is not small
+	led, short time.Duration // how long before the boundary it was stopped last, and by how much too late
+	owes       time.Duration // for how much longer it sits out its slices
+	longLeads  int           // stops that took a large part of the slice
+	unrecorded bool          // the last of them is in no record yet
+
 	since  int64 // local instant of the last go, while running
 	ran    time.Duration
 	slices uint64
@@ -98,17 +108,20 @@ func (j *job) due(s Step) bool {
 	case Revoke:
 		return !j.want && !j.stays && (j.bound == live || j.asked)
 	case Stop:
-		return !j.want && (j.phase == PhaseRunning || j.phase == PhaseStopping && !j.late)
+		return !j.runs() && (j.phase == PhaseRunning || j.phase == PhaseStopping && !j.late)
 	case Flush, Save:
 		return !j.want && j.bound == revoked
 	case Load:
 		return j.want && !j.connected()
 	case Go:
-		return j.want && j.connected() && (j.phase == PhaseStopping || j.phase == PhaseStopped || j.mixed)
+		return j.runs() && j.connected() && (j.phase == PhaseStopping || j.phase == PhaseStopped || j.mixed)
 	case Steady:
 	}
 	return false
 }
+
+// runs reports whether the job's processes should run now.
+func (j *job) runs() bool { return j.want && !j.early }
 
 // connected reports whether the job has all its contexts, if any, on their channels, or had them
 // there until they were revoked ahead of the boundary. A job that came after the load step is not
@@ -117,8 +130,13 @@ func (j *job) connected() bool { return j.contexts == 0 || j.bound == live || j.
 
 // settled reports whether the job is as the present row wants it, so that no step has work with it.
 func (j *job) settled() bool {
-	if j.want {
+	switch {
+	case j.runs():
 		return j.phase == PhaseRunning && !j.mixed && j.connected()
+	case j.early:
+		return j.phase == PhaseStopping || j.phase == PhaseStopped
+	case j.unrecorded:
+		return false
 	}
 	return (j.bound == saved || j.stays) && !j.due(Stop)
 }

@@ -60,6 +60,11 @@ type Machine struct {
 	leaveAt int64
 	ahead   time.Duration // time between that instant and the boundary
 
+	// costlySeen means that stops of some job have been costly; until then early.go has nothing to do.
+	costlySeen bool
+	// stopAt is the local instant at which a job is stopped ahead of the next boundary, or Never.
+	stopAt int64
+
 	// residentsDue means that chooseResidents must decide again.
 	residentsDue bool
 
@@ -77,6 +82,7 @@ func New(config Config) *Machine {
 	m := &Machine{
 		config:  config,
 		leaveAt: Never,
+		stopAt:  Never,
 		ahead:   aheadFirst,
 		jobs:    make([]job, 0, usualJobs),
 		effects: make([]Effect, 0, 2*usualJobs),
@@ -102,8 +108,8 @@ func (m *Machine) Handle(now int64, ev Event) []Effect {
 }
 
 // Deadline returns the local instant at which the machine needs a Tick if there is no event before:
-// the next boundary at which the node's jobs change, the instant at which contexts are revoked
-// ahead of it, the origin of a plan, or the timeout of a step.
+// the next boundary at which the node's jobs change, the instants at which contexts are revoked and
+// jobs are stopped ahead of it, the origin of a plan, or the timeout of a step.
 func (m *Machine) Deadline() int64 {
 	at := Never
 	if m.waiting() {
@@ -111,7 +117,7 @@ func (m *Machine) Deadline() int64 {
 	}
 	if m.cur.present {
 		change, _ := m.cur.nextChange(m.slot)
-		at = min(at, change, m.leaveAt)
+		at = min(at, change, m.leaveAt, m.stopAt)
 	}
 	if len(m.coming) > 0 && m.coming[0].clocked {
 		at = min(at, m.coming[0].local(m.coming[0].plan.Origin))
@@ -119,9 +125,11 @@ func (m *Machine) Deadline() int64 {
 	return at
 }
 
-// Loose reports whether the next Tick is for contexts that are revoked ahead of a boundary, so that
-// it need not come to the microsecond.
-func (m *Machine) Loose() bool { return m.cur.present && m.Deadline() == m.leaveAt }
+// Loose reports whether the next Tick is for contexts that are revoked, or a job that is stopped,
+// ahead of a boundary, so that it need not come to the microsecond.
+func (m *Machine) Loose() bool {
+	return m.cur.present && m.Deadline() == min(m.leaveAt, m.stopAt)
+}
 
 // State returns the step of the switch in progress, or Steady.
 func (m *Machine) State() Step { return m.state }
@@ -137,6 +145,7 @@ type Job struct {
 	ID          JobID
 	Phase       Phase
 	On          bool          // the present row has the job
+	Early       bool          // it is on, and stands still or stops: see early.go
 	Resident    bool          // its contexts are on their channels, or about to be
 	Ran         time.Duration // how long it has run since it was launched or adopted
 	Slices      uint64        // how often it was thawed or launched
@@ -150,7 +159,7 @@ func (m *Machine) Job(id JobID, now int64) (status Job, ok bool) {
 		return Job{}, false
 	}
 	status = Job{
-		ID: j.id, Phase: j.phase, On: j.want, Resident: j.contexts > 0 && (j.want || j.stays),
+		ID: j.id, Phase: j.phase, On: j.want, Early: j.early, Resident: j.contexts > 0 && (j.want || j.stays),
 		Ran: j.ran, Slices: j.slices, LateFreezes: j.lateFreezes,
 	}
 	if j.phase == PhaseRunning {

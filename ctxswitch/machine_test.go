@@ -205,7 +205,7 @@ func TestNamesAreDistinct(t *testing.T) {
 	for c := CauseBoundary; c <= CauseJob+1; c++ {
 		names = append(names, "cause "+c.String())
 	}
-	for k := EffectNone; k <= EffectWarn+1; k++ {
+	for k := EffectNone; k <= EffectCostly+1; k++ {
 		names = append(names, "effect "+k.String())
 	}
 	seen, unknown := map[string]bool{}, 0

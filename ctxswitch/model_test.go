@@ -17,7 +17,7 @@ type world struct {
 
 	jobs   map[JobID]*proc
 	orders []Effect // not answered yet
-	freed  int      // freezes ordered, in no record yet
+	froze  int      // freezes ordered, in no record yet
 	thawed int
 
 	plan    *Plan
@@ -37,6 +37,7 @@ type proc struct {
 	frozenFrom int64  // when it was ordered
 	freezeSeq  uint64
 	onNetwork  bool
+	cost       time.Duration // of a stop
 }
 
 // TestModel plays against the machine whatever may happen on a node, in any
@@ -56,6 +57,7 @@ func TestModel(t *testing.T) {
 			"launched": w.launched,
 			"remove":   w.remove,
 			"connect":  w.connect,
+			"cost":     w.cost,
 			"plan":     w.newPlan,
 		})
 		w.comeToRest()
@@ -88,7 +90,15 @@ func (w *world) answer(t *rapid.T) {
 		w.orders = slices.Delete(w.orders, i, i+1)
 	}
 	w.carryOut(e)
-	w.deliver(Done(e))
+	w.deliver(w.done(e))
+}
+
+// done answers an order. Some jobs have so many threads that it takes long to stop them.
+func (w *world) done(e Effect) Event {
+	if p := w.jobs[e.Job]; p != nil {
+		return Done(e).Costing(p.cost)
+	}
+	return Done(e)
 }
 
 // carryOut notes what the answer to an order means for the processes.
@@ -111,6 +121,7 @@ var (
 	anyJob    = rapid.Custom(func(t *rapid.T) JobID { return JobID(rapid.IntRange(1, 6).Draw(t, "job")) })
 	unplanned = rapid.Bool()
 	contexts  = rapid.SampledFrom([]int{0, 0, 0, 2})
+	cost      = rapid.SampledFrom([]time.Duration{0, 0, minStopCost, 5 * time.Millisecond, 40 * time.Millisecond})
 )
 
 func (w *world) add(t *rapid.T) {
@@ -178,8 +189,24 @@ func (w *world) connect(t *rapid.T) {
 	w.deliver(JobConnected(id, 1))
 }
 
+// cost changes what it takes to stop a job; it may have to go on before it stands still.
+func (w *world) cost(t *rapid.T) {
+	id := anyJob.Draw(t, "id")
+	p := w.jobs[id]
+	if p == nil {
+		t.Skip("no such job")
+	}
+	p.cost = cost.Draw(t, "cost")
+	if rapid.Bool().Draw(t, "unfinished") {
+		w.deliver(StopCost(id, p.cost))
+	}
+}
+
 func (w *world) remove(t *rapid.T) {
 	id := anyJob.Draw(t, "id")
+	if w.unrecorded(id) {
+		w.froze--
+	}
 	delete(w.jobs, id)
 	w.orders = slices.DeleteFunc(w.orders, func(e Effect) bool { return e.Job == id })
 	w.deliver(JobRemoved(id))
@@ -227,6 +254,7 @@ func (w *world) deliver(ev Event) {
 	}
 	w.row() // a plan comes into force when its origin has come, effects or none
 	checkInvariants(w.t, w.m, w.now)
+	w.checkOpen()
 	if w.m.Jobs() != len(w.jobs) {
 		w.t.Fatalf("the machine knows %d jobs, there are %d", w.m.Jobs(), len(w.jobs))
 	}
@@ -266,11 +294,13 @@ func (w *world) check(e Effect) {
 		p.frozen, p.freezing = false, false
 		w.thawed++
 	case EffectFreeze:
-		if on || p.contexts > 0 && p.onNetwork && !w.revoked(e.Job) && !w.stays(e.Job) {
-			w.t.Fatalf("job %d is frozen: on %v", e.Job, on)
+		j := w.m.lookup(e.Job)
+		leaves := p.contexts > 0 && p.onNetwork && !w.revoked(e.Job) && !w.stays(e.Job)
+		if on != j.early || !on && leaves {
+			w.t.Fatalf("job %d is frozen: on %v, ahead of a boundary %v", e.Job, on, j.early)
 		}
 		p.freezing, p.frozenFrom, p.freezeSeq = true, w.now, e.Seq
-		w.freed++
+		w.froze++
 	case EffectSave:
 		p.onNetwork = false
 	case EffectLoad:
@@ -310,6 +340,12 @@ func (w *world) mayRun(e Effect, on bool) {
 	}
 }
 
+// unrecorded reports whether the job was stopped ahead of a boundary, and no record has that.
+func (w *world) unrecorded(id JobID) bool {
+	j := w.m.lookup(id)
+	return j != nil && j.unrecorded
+}
+
 // stays reports whether the job's contexts are to stay on their channels; see checkChannels.
 func (w *world) stays(id JobID) bool {
 	j := w.m.lookup(id)
@@ -326,8 +362,8 @@ func (w *world) revoked(id JobID) bool {
 func (w *world) checkRecord(r *Record) {
 	w.t.Helper()
 	checkSteps(w.t, r, Go)
-	if len(r.Out) != w.freed || len(r.In) != w.thawed {
-		w.t.Fatalf("ordered %d freezes and %d thaws, the record has %v and %v", w.freed, w.thawed, r.Out, r.In)
+	if len(r.Out) > w.froze || len(r.In) != w.thawed {
+		w.t.Fatalf("ordered %d freezes and %d thaws, the record has %v and %v", w.froze, w.thawed, r.Out, r.In)
 	}
 	if r.Planned > w.now || r.Finished != w.now {
 		w.t.Fatalf("it is %d, the record says planned %d, finished %d", w.now, r.Planned, r.Finished)
@@ -335,7 +371,25 @@ func (w *world) checkRecord(r *Record) {
 	if r.Running > r.Finished || r.Running != 0 && r.Running < r.Planned || r.Superseded != (r.Running == 0) {
 		w.t.Fatalf("running at %d, planned %d, finished %d, superseded %v", r.Running, r.Planned, r.Finished, r.Superseded)
 	}
-	w.freed, w.thawed = 0, 0
+	w.froze -= len(r.Out) // checkOpen compares the rest
+	w.thawed = 0
+}
+
+// checkOpen checks that the freezes in no record yet will be in the next one.
+func (w *world) checkOpen() {
+	w.t.Helper()
+	n := 0
+	if w.m.record != nil {
+		n = len(w.m.record.Out)
+	}
+	for id := range w.jobs {
+		if w.unrecorded(id) {
+			n++
+		}
+	}
+	if n != w.froze {
+		w.t.Fatalf("%d freezes are in no record, the next will have %d", w.froze, n)
+	}
 }
 
 // comeToRest answers everything until the machine is steady: then exactly the
@@ -353,7 +407,7 @@ func (w *world) comeToRest() {
 		e := w.orders[0]
 		w.orders = w.orders[1:]
 		w.carryOut(e)
-		w.deliver(Done(e))
+		w.deliver(w.done(e))
 	}
 	if w.m.State() != Steady {
 		w.t.Fatalf("everything is answered, still %v", w.m.State())
@@ -364,7 +418,11 @@ func (w *world) comeToRest() {
 	}
 	for id, p := range w.jobs {
 		on := slices.Contains(row, id)
-		if on && (!p.born || p.freezing) {
+		early := w.m.lookup(id).early
+		if early && (!on || !p.freezing && !p.frozen) {
+			w.t.Fatalf("job %d runs, and should stand still ahead of a boundary: %+v", id, p)
+		}
+		if on && !early && (!p.born || p.freezing) {
 			w.t.Fatalf("job %d is on and does not run: %+v", id, p)
 		}
 		if !on && p.born && !p.frozen && !p.freezing {

@@ -9,7 +9,7 @@ func (m *Machine) enter(now int64, s Step) {
 		return
 	}
 	for i := range m.jobs {
-		if j := &m.jobs[i]; j.due(s) {
+		if j := &m.jobs[i]; j.due(s) && (s != Go || !j.costly()) {
 			m.record.Steps.add(s)
 			m.record.Begin[s] = now
 			m.order(now, j, s)
@@ -17,6 +17,7 @@ func (m *Machine) enter(now int64, s Step) {
 	}
 	if s == Go {
 		m.launch(now)
+		m.thawCostly(now)
 	}
 }
 
@@ -33,8 +34,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	case Revoke:
 		j.bound = revoked
 	case Stop:
-		j.phase, j.mixed, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, false, m.seq, now, by
-		j.ran += time.Duration(now - j.since)
+		m.noteStop(now, j, by)
 		m.record.Out = append(m.record.Out, j.id)
 		if j.stays {
 			m.counters[CountStays] += uint64(j.contexts)
@@ -44,11 +44,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 	case Load:
 		j.bound = live
 	case Go:
-		if j.phase == PhaseStopping && !j.late && now >= j.stopAt+int64(StopTimeout) {
-			m.lateFreeze(j)
-		}
-		m.noteGo(now, j)
-		m.record.In = append(m.record.In, j.id)
+		m.noteThaw(now, j)
 	case Steady, Flush:
 	}
 }
@@ -69,7 +65,7 @@ func (m *Machine) issue(now int64, j *job, s Step) (by int64) {
 func (m *Machine) launch(now int64) {
 	for i := range m.jobs {
 		j := &m.jobs[i]
-		if !j.want || !j.connected() || j.phase != PhasePrepared {
+		if !j.runs() || !j.connected() || j.phase != PhasePrepared {
 			continue
 		}
 		m.effects = append(m.effects, Effect{Kind: EffectLaunch, Job: j.id})
@@ -77,6 +73,21 @@ func (m *Machine) launch(now int64) {
 		m.noteGo(now, j)
 		m.record.Launched = append(m.record.Launched, j.id)
 	}
+}
+
+// noteStop notes that a job was ordered to stop, by the newest order.
+func (m *Machine) noteStop(now int64, j *job, by int64) {
+	j.phase, j.mixed, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, false, m.seq, now, by
+	j.ran += time.Duration(now - j.since)
+}
+
+// noteThaw notes that a job was ordered to continue.
+func (m *Machine) noteThaw(now int64, j *job) {
+	if j.phase == PhaseStopping && !j.late && now >= j.stopAt+int64(StopTimeout) {
+		m.lateFreeze(j)
+	}
+	m.noteGo(now, j)
+	m.record.In = append(m.record.In, j.id)
 }
 
 // noteGo notes that a job was thawed or launched.

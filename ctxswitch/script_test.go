@@ -18,6 +18,8 @@ import (
 //	> 0ms add JOB [CONTEXTS] | adopt JOB running|frozen [CONTEXTS] | launched JOB | respawned JOB | connected JOB [CONTEXTS] | removed JOB
 //	> 0ms requeue JOB          removed, and added once more for an attempt that is not planned yet
 //	> 0ms done STEP JOB...     answers the last order of that step to each job
+//	> 0ms stopped COST JOB...  answers the last order to stop, which has cost so much
+//	> 0ms cost COST JOB        says what a stop has cost that is not over
 //	> 0ms stale STEP JOB       answers the order before that
 //	> 0ms tick
 //	> 0ms channels N         begins again, on a node with so many channels
@@ -89,6 +91,14 @@ func (s *script) events(verb string, args []string) (evs []Event) {
 		return []Event{JobConnected(s.job(args[0]), s.contexts(args[1:]))}
 	case "removed":
 		return []Event{JobRemoved(s.job(args[0]))}
+	case "stopped":
+		for _, job := range args[1:] {
+			orders := s.orders["stop"+job]
+			evs = append(evs, Done(orders[len(orders)-1]).Costing(time.Duration(s.nanos(args[0]))))
+		}
+		return evs
+	case "cost":
+		return []Event{StopCost(s.job(args[1]), time.Duration(s.nanos(args[0])))}
 	case "done", "stale":
 		for _, job := range args[1:] {
 			orders := s.orders[args[0]+job]
@@ -131,6 +141,8 @@ func (s *script) describe(e Effect) string {
 		return describeRecord(e.Record)
 	case EffectWarn:
 		return fmt.Sprintf("warn %d: %d late freezes in a row", e.Job, e.Late)
+	case EffectCostly:
+		return fmt.Sprintf("costly %d: a stop takes %v of a slice of %v", e.Job, e.Cost, e.Slice)
 	case EffectLaunch:
 		return fmt.Sprintf("launch %d", e.Job)
 	default:

@@ -32,6 +32,7 @@ func (m *Machine) decide(now int64) {
 		}
 	}
 	m.leaveAhead(now)
+	m.stopAhead(now)
 }
 
 // over reports whether the present step is over: all jobs that take part in it have answered, or
@@ -133,8 +134,8 @@ func (m *Machine) countMissed(passed int64) {
 	}
 }
 
-// markWanted sets job.want by the present row. Both lists are ordered by id. It returns true if job.want
-// changed, or contexts were revoked ahead of the boundary.
+// markWanted sets job.want by the present row. Both lists are ordered by id. It returns true if the
+// jobs that should run changed, or contexts were revoked ahead of the boundary.
 func (m *Machine) markWanted() (changed bool) {
 	var wanted []JobID
 	if m.slot.Pos >= 0 {
@@ -147,8 +148,11 @@ func (m *Machine) markWanted() (changed bool) {
 			wanted = wanted[1:]
 		}
 		want := len(wanted) > 0 && wanted[0] == j.id && m.cur.plan.newerThan(j.after)
+		ran := j.runs()
 		changed = changed || want != j.want
 		j.want = want
+		m.endEarly(j)
+		changed = changed || ran != j.runs()
 	}
 	return changed
 }
@@ -175,6 +179,7 @@ func (m *Machine) begin(now int64) {
 	m.record.Term, m.record.Version = m.cur.plan.Term, m.cur.plan.Version
 	m.record.Slot, m.record.Offset = m.slot, m.cur.offset
 	m.record.Cause, m.record.Planned = m.cause, m.planned
+	m.recordEarly()
 	m.enter(now, Revoke)
 }
 

@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/switcher"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"time"
 
 	"go.uber.org/zap"
 )
@@ -173,11 +174,21 @@ func (j *Job) onNotice(n switcher.Notice) {
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
 		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+
-			"other jobs lose that time (is one stuck in a system call, or has a job here thousands of threads?)", j.options.Node, n.Late))
+			"other jobs lose that time (is one stuck in a system call?)", j.options.Node, n.Late))
+	case switcher.NoticeCostly:
+		log.Info("stopping a job takes long", zap.Duration("cost", n.Cost), zap.Duration("slice", n.Slice))
+		j.note(costlySentence(j.options.Node, n.Cost, n.Slice))
 	case switcher.NoticeLaunchFailed:
 		log.Warn("job could not be launched", zap.Error(n.Err))
 		j.stewardOf().KillProcess() // onStewardLost ends the job, on all nodes
 	case switcher.NoticeFailed:
 		log.Warn("job cannot be switched", zap.Error(n.Err))
 	}
+}
+
+// costlySentence tells the job's user what the stops of the job cost it.
+func costlySentence(node string, cost, slice time.Duration) string {
+	return fmt.Sprintf("node %s: stopping and continuing the job's threads takes %v of each slice of %v, so that it runs less: "+
+		"it is stopped that much earlier, and sits slices out if they are too short for that; "+
+		"let it have fewer threads and processes", node, cost.Round(time.Millisecond/10), slice)
 }

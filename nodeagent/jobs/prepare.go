@@ -218,7 +218,20 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 		Signals:   steward.Container.FD() < 0,
 		TimeLimit: j.timeLimit(),
 		NearLimit: j.nearLimit(),
+		CPUs:      j.kernelCPUs(),
 	}
+}
+
+// kernelCPUs returns the CPUs of the job's ranks on this node as the kernel numbers them.
+func (j *Job) kernelCPUs() []int {
+	place := j.order.GetPlaces()[j.order.GetNodeIndex()]
+	cpus := make([]int, 0, len(place.GetCpus()))
+	for _, cpu := range place.GetCpus() {
+		if int64(cpu) < int64(len(j.options.CPUs)) { // an adopted job may be of an agent with more
+			cpus = append(cpus, int(j.options.CPUs[cpu]))
+		}
+	}
+	return cpus
 }
 
 // refuse ends a job that cannot start. Its end is not reported separately, unless the leader asks.

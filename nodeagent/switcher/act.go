@@ -6,6 +6,8 @@ import (
 	"score/scored/failpoint"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // stepPoints holds the failpoints before a step's effect is carried out, and before its end is
@@ -62,15 +64,20 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 	switch effect.Kind {
 	case ctxswitch.EffectFreeze:
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
-		s.failed(j, j.Container.Freeze())
-		j.handle.isStopped(realtime.Now())
+		begin := realtime.Now()
+		s.command(j, j.Container.Freeze)
+		now := realtime.Now()
+		j.handle.isStopped(now)
 		j.pause()
-		s.freezing = append(s.freezing, freezing{effect: effect, job: j})
+		s.freezing = append(s.freezing, newFreezing(effect, j, time.Duration(now-begin)))
 		s.firstCheck()
 	case ctxswitch.EffectThaw:
+		s.reportCost(j)
 		s.freezing = without(s.freezing, func(f freezing) bool { return f.job == j })
-		s.failed(j, j.Container.Thaw())
+		begin := realtime.Now()
+		s.command(j, j.Container.Thaw)
 		now := realtime.Now()
+		j.thawed = time.Duration(now - begin)
 		j.handle.comesOn(now)
 		j.resume()
 		s.order(now, ctxswitch.Done(effect))
@@ -86,6 +93,8 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		}
 	case ctxswitch.EffectWarn:
 		s.notify(Notice{Kind: NoticeWarn, Job: j.ID, Late: effect.Late})
+	case ctxswitch.EffectCostly:
+		s.notify(Notice{Kind: NoticeCostly, Job: j.ID, Cost: effect.Cost, Slice: effect.Slice})
 	case ctxswitch.EffectRevoke, ctxswitch.EffectFlush, ctxswitch.EffectSave, ctxswitch.EffectLoad:
 		s.orderNetwork(j, effect)
 	case ctxswitch.EffectNone, ctxswitch.EffectRecord:
@@ -109,12 +118,24 @@ func (s *Switcher) checkStopped() {
 		if i < 0 {
 			break
 		}
-		effect := s.freezing[i].effect
+		cost := s.freezing[i].cost()
+		s.freezing[i].job.costly = cost >= costlyStop
+		stopped := ctxswitch.Done(s.freezing[i].effect).Costing(cost)
 		s.freezing = slices.Delete(s.freezing, i, i+1)
-		s.order(realtime.Now(), ctxswitch.Done(effect))
+		s.order(realtime.Now(), stopped)
 	}
 	s.checkAt = realtime.Now() + s.pause.Nanoseconds()
 	s.pause = min(2*s.pause, lastPause)
+}
+
+// command gives an order to the job's container. One that takes long is given on one of the job's own
+// CPUs: on another it would take time from a gang that is on there.
+func (s *Switcher) command(j *job, order func() error) {
+	bound := j.costly && len(j.CPUs) > 0 && s.home.Count() > 0 && unix.SchedSetaffinity(0, &j.cpus) == nil
+	s.failed(j, order())
+	if bound {
+		_ = unix.SchedSetaffinity(0, &s.home) // the thread's own: it was permitted before
+	}
 }
 
 // failed gives notice, once for each job, that an order to a container failed. The machine notices

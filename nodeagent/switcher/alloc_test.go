@@ -13,6 +13,8 @@ func (still) Freeze() error              { return nil }
 func (still) WaitFrozen(time.Time) error { return nil }
 func (still) Thaw() error                { return nil }
 
+func (still) CPUTime() (time.Duration, error) { return 0, nil }
+
 func TestSwitchAllocatesNothing(t *testing.T) {
 	s, err := New(Options{})
 	if err != nil {

@@ -27,6 +27,8 @@ type gate struct {
 func (g *gate) Freeze() error { g.shut.Store(true); return nil }
 func (g *gate) Thaw() error   { g.shut.Store(false); return nil }
 
+func (g *gate) CPUTime() (time.Duration, error) { return 0, nil }
+
 func (g *gate) WaitFrozen(time.Time) error {
 	if g.waits.Load() {
 		return nil

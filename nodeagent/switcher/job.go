@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Container is the part of cgroup.Container that the switching thread uses. The methods are called
@@ -17,6 +19,8 @@ type Container interface {
 	WaitFrozen(deadline time.Time) error
 	// Thaw lets the processes run again.
 	Thaw() error
+	// CPUTime returns the processor time of all processes so far.
+	CPUTime() (time.Duration, error)
 }
 
 // Job describes a job on this node to the thread.
@@ -29,6 +33,8 @@ type Job struct {
 	// Signals means that the container stops processes by signals, so that the
 	// next job must wait until they stand still.
 	Signals bool
+	// CPUs are the CPUs of the job's ranks, as the kernel numbers them; none: any.
+	CPUs []int
 	// NotPlannedYet means that plans that have come already mean an earlier attempt of the job.
 	NotPlannedYet bool
 	// TimeLimit is the time on after which a NoticeTimeUp comes; 0: none.
@@ -82,7 +88,10 @@ type job struct {
 	endNoticed  bool    // NoticeTimeUp was given
 	failed      bool    // an order to its container has failed; NoticeFailed was given
 	switching   time.Duration
-	dirty       bool // something was measured since the last report
+	cpus        unix.CPUSet   // of Job.CPUs
+	thawed      time.Duration // what the last order to go on took
+	costly      bool          // the last stop cost so much that orders are given on the job's CPUs
+	dirty       bool          // something was measured since the last report
 	measures    *ctxswitch.Measures
 	// reported is the other one of two buffers: the measurements in the last report, which its
 	// reader empties before it asks for the next. It is nil before the first report; most jobs end
@@ -109,7 +118,11 @@ func (j *job) resume() {
 var emptyMeasures = sync.Pool{New: func() any { return new(ctxswitch.Measures) }}
 
 func newJob(j Job) *job {
-	return &job{Job: j, measures: emptyMeasures.Get().(*ctxswitch.Measures)}
+	added := &job{Job: j, measures: emptyMeasures.Get().(*ctxswitch.Measures)}
+	for _, cpu := range j.CPUs {
+		added.cpus.Set(cpu)
+	}
+	return added
 }
 
 // swapMeasures returns the measurements for a report, and continues with the other buffer.
@@ -119,10 +132,4 @@ func (j *job) swapMeasures() *ctxswitch.Measures {
 	}
 	j.measures, j.reported, j.dirty = j.reported, j.measures, false
 	return j.reported
-}
-
-// freezing is a freeze that has not been confirmed yet.
-type freezing struct {
-	effect ctxswitch.Effect
-	job    *job
 }

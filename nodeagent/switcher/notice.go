@@ -1,6 +1,9 @@
 package switcher
 
-import "score/ctxswitch"
+import (
+	"score/ctxswitch"
+	"time"
+)
 
 // NoticeKind is the kind of a Notice.
 type NoticeKind uint8
@@ -17,6 +20,9 @@ const (
 	NoticeLaunchFailed
 	// NoticeFailed: an order to the container returned Err; given once for a job.
 	NoticeFailed
+	// NoticeCostly: stopping the job takes Cost of each Slice, so that it is stopped that much
+	// earlier; given once for a job.
+	NoticeCostly
 )
 
 // Notice is a message from the thread to the rest of the agent.
@@ -25,6 +31,8 @@ type Notice struct {
 	Job  ctxswitch.JobID
 	Late int
 	Err  error
+
+	Cost, Slice time.Duration
 }
 
 // maxNotices bounds the notices that wait for a slow reader: some for every job of a crowded node.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 // The pauses between checks whether a job has stopped. If another job waits for that, the thread
@@ -52,7 +53,8 @@ type Switcher struct {
 	todo        []ctxswitch.Effect // in order; effects before done are carried out
 	done        int
 	lead        lead
-	ticked      int64 // when the machine's last deadline came
+	home        unix.CPUSet // the CPUs of the thread
+	ticked      int64       // when the machine's last deadline came
 	freezing    []freezing
 	checkAt     int64         // when the freezing jobs are checked next
 	pause       time.Duration // between that check and the following one

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const timeout = 60 * time.Second
@@ -18,9 +20,15 @@ type cell struct {
 	frozen  bool
 	stuck   bool // does not freeze
 	broken  error
-	log     []string
-	read    int // as much of log as until has passed
-	changed chan struct{}
+	threads time.Duration // what the threads take to stop; the order takes a quarter of it
+	stops   int64         // the instant of the last order to stop
+	goes    int64         // and to continue
+	used    time.Duration // by the threads
+	// orderedOn is where the thread might run that gave the last order to stop.
+	orderedOn unix.CPUSet
+	log       []string
+	read      int // as much of log as until has passed
+	changed   chan struct{}
 }
 
 func newCell() *cell { return &cell{changed: make(chan struct{}, 1024)} }
@@ -38,12 +46,22 @@ func (c *cell) Freeze() error {
 	defer c.mu.Unlock()
 	c.note("freeze")
 	c.frozen = true
+	c.stops = realtime.Now()
+	_ = unix.SchedGetaffinity(0, &c.orderedOn)
+	time.Sleep(c.threads / 4)
 	return c.broken
+}
+
+func (c *cell) CPUTime() (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used, nil
 }
 
 func (c *cell) WaitFrozen(deadline time.Time) error {
 	c.mu.Lock()
 	stuck := c.stuck
+	c.used += c.threads
 	c.mu.Unlock()
 	if stuck {
 		time.Sleep(time.Until(deadline))
@@ -57,6 +75,7 @@ func (c *cell) Thaw() error {
 	defer c.mu.Unlock()
 	c.note("thaw")
 	c.frozen = false
+	c.goes = realtime.Now()
 	return c.broken
 }
 
@@ -405,4 +424,104 @@ func TestEndedThreadAnswers(t *testing.T) {
 		t.Error("a report of an ended thread")
 	}
 	s.Plan(plan(1, time.Millisecond))
+}
+
+// A job with so many threads that it takes long to stop them is stopped ahead of the boundary.
+func TestCostlyStopsComeEarly(t *testing.T) {
+	s := start(t)
+	a, b := newCell(), newCell()
+	a.threads = 4 * time.Millisecond
+	takeTurns(t, s, 20*time.Millisecond, a, b)
+	for end := time.Now().Add(timeout); ; {
+		b.until(t, "thaw")
+		ahead := time.Duration(b.lastGo() - a.lastStop())
+		if ahead > 3*time.Millisecond && ahead < 15*time.Millisecond {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("stopped %v before the other job went", ahead)
+		}
+	}
+	a.set(func(c *cell) { c.threads = 0 })
+	for end := time.Now().Add(timeout); ; {
+		b.until(t, "thaw")
+		ahead := time.Duration(b.lastGo() - a.lastStop())
+		if ahead >= 0 && ahead < time.Millisecond {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it has no threads any more, and is stopped %v before the other job goes", ahead)
+		}
+	}
+}
+
+func (c *cell) lastStop() (at int64) {
+	c.set(func(c *cell) { at = c.stops })
+	return at
+}
+
+func (c *cell) lastGo() (at int64) {
+	c.set(func(c *cell) { at = c.goes })
+	return at
+}
+
+// An order to stop that waits for others in the kernel makes no job costly.
+func TestCostOfAStop(t *testing.T) {
+	for _, c := range []struct{ took, used, cost time.Duration }{
+		{time.Millisecond, 3 * time.Millisecond, 4 * time.Millisecond},
+		{5 * time.Millisecond, 10 * time.Microsecond, 20 * time.Microsecond},
+		{time.Millisecond, 60 * time.Millisecond, 9 * time.Millisecond}, // most of it before the order
+		{slowOrder - 1, time.Second, 0},                                 // few threads, which had something to do before they stopped
+	} {
+		container := newCell()
+		f := newFreezing(ctxswitch.Effect{}, newJob(container.job(1)), c.took)
+		container.set(func(other *cell) { other.used += c.used })
+		if got := f.cost(); got != c.cost {
+			t.Errorf("an order of %v, %v used: %v, want %v", c.took, c.used, got, c.cost)
+		}
+	}
+}
+
+// Orders that take long are given on the job's own CPUs, and others where the thread usually is.
+func TestCostlyOrdersUseTheJobsCPUs(t *testing.T) {
+	var home, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &home); err != nil {
+		t.Fatal(err)
+	}
+	if home.Count() < 2 {
+		t.Skip("one CPU only")
+	}
+	cpu := 0
+	for !home.IsSet(cpu) {
+		cpu++
+	}
+	one.Set(cpu)
+	s := start(t)
+	a, b := newCell(), newCell()
+	a.threads = 4 * time.Millisecond
+	costly := a.job(1)
+	costly.CPUs = []int{cpu}
+	s.Add(costly)
+	s.Add(b.job(2))
+	s.Plan(plan(1, 20*time.Millisecond, []ctxswitch.JobID{1}, []ctxswitch.JobID{2}))
+	a.until(t, "launch")
+	s.Launched(1)
+	b.until(t, "launch")
+	s.Launched(2)
+	a.markSeen()
+	for range 3 {
+		a.until(t, "freeze")
+	}
+	b.markSeen()
+	b.until(t, "freeze")
+	a.set(func(c *cell) {
+		if c.orderedOn != one {
+			t.Errorf("ordered on %d CPUs, want the job's", c.orderedOn.Count())
+		}
+	})
+	b.set(func(c *cell) {
+		if c.orderedOn != home {
+			t.Errorf("another job was ordered to stop on %d CPUs, want %d", c.orderedOn.Count(), home.Count())
+		}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 // Run is the loop of the thread. It returns when ctx has ended. It leaves frozen jobs frozen: they
@@ -16,6 +17,7 @@ func (s *Switcher) Run(ctx context.Context) {
 	// Never unlocked: the thread ends with the goroutine, and so does its priority.
 	runtime.LockOSThread()
 	defer s.end()
+	s.findHome()
 	stop := context.AfterFunc(ctx, func() {
 		s.stopped.Store(true)
 		s.wake()
@@ -27,6 +29,13 @@ func (s *Switcher) Run(ctx context.Context) {
 		if s.inbox.empty() {
 			s.sleep(s.deadline())
 		}
+	}
+}
+
+// findHome notes on which CPUs the thread may run.
+func (s *Switcher) findHome() {
+	if err := unix.SchedGetaffinity(0, &s.home); err != nil {
+		s.logger.Warn("the switching thread does not know its CPUs", zap.Error(err))
 	}
 }
 

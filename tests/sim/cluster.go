@@ -63,6 +63,7 @@ type clusterPlan struct {
 	latePlan int   // permille of the plans that come late
 	hostile  int   // processes that write into their images what they like
 	channels int   // of a node: how many contexts may stay on them while their jobs are off
+	costly   int64 // what stopping a job with many threads costs; 0: there is none
 }
 
 // drawCluster makes a world and its cluster. Most are small.
@@ -102,6 +103,13 @@ func drawCluster(r *rng) (scenario, clusterPlan) {
 func drawChannels(seed uint64) int {
 	r := rng{state: seed ^ 0xc4a2}
 	return pick(&r, 0, r.between(1, 4), 100)
+}
+
+// drawCostly draws what stopping a job with many threads costs, which can be more than its slice; 0
+// if there is no such job.
+func drawCostly(seed uint64, slice int64) int64 {
+	r := rng{state: seed ^ 0x7d5}
+	return pick(&r, 0, 0, r.span(slice/20, slice/2), r.span(slice/2, 2*slice))
 }
 
 // newCluster makes the hosts and has the first gangs come.

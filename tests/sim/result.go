@@ -28,6 +28,7 @@ type Result struct {
 	Switches, Restarts  int // of nodes; of agents
 	Clean, CutOff, Held int // contexts that left: with all answered, without; that did not
 	Unanswered          int // contexts with something unanswered when their flush began
+	Early               int // jobs that were stopped ahead of the end of their slice
 	Audits              int // looks at a part of a gang
 	Stays               int // of them, at a gang that is off, with its contexts on their channels
 

@@ -96,6 +96,7 @@ func (a *tally) add(r *Result) {
 	s.Events, s.Frames, s.Delivered = s.Events+r.Events, s.Frames+r.Frames, s.Delivered+r.Delivered
 	s.Switches, s.Restarts, s.Audits = s.Switches+r.Switches, s.Restarts+r.Restarts, s.Audits+r.Audits
 	s.Stays += r.Stays
+	s.Early += r.Early
 	s.Operations, s.Bulk, s.BulkLost, s.Frozen = s.Operations+r.Operations, s.Bulk+r.Bulk, s.BulkLost+r.BulkLost, s.Frozen+r.Frozen
 	s.Clean, s.CutOff, s.Held, s.Unanswered = s.Clean+r.Clean, s.CutOff+r.CutOff, s.Held+r.Held, s.Unanswered+r.Unanswered
 	if !r.Crashed {
@@ -109,8 +110,9 @@ func (a *tally) String() string {
 		a.driven, a.crashed, a.switched, s.Events, s.Frames, s.Delivered, s.Settle)
 	if s.Switches > 0 {
 		text += fmt.Sprintf(
-			"; %d switches, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits, %d of gangs that were off on their channels",
+			"; %d switches, %d stops ahead of them, %d agents restarted; contexts that left: %d clean, %d cut off, %d held, %d with something unanswered before; %d audits, %d of gangs that were off on their channels",
 			s.Switches,
+			s.Early,
 			s.Restarts,
 			s.Clean,
 			s.CutOff,

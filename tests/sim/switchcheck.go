@@ -71,7 +71,7 @@ func (k *cluster) audit() {
 			continue
 		}
 		for _, p := range job.parts {
-			if p.accountable() {
+			if p.accountable() && (!all || !p.costly()) { // it may be stopped ahead, or sit its slice out
 				w.res.Audits++
 				k.auditPart(p, all)
 			}

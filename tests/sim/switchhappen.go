@@ -11,6 +11,7 @@ func runSwitched(seed uint64, opt Options) Result {
 	var plan clusterPlan
 	w.scenario, plan = drawCluster(&w.rng)
 	plan.channels = drawChannels(seed)
+	plan.costly = drawCostly(seed, plan.slice)
 	if opt.Make == nil {
 		opt.Make = NewContext
 	}

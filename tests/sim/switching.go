@@ -74,10 +74,14 @@ func (k *cluster) carryOut(h *host, e ctxswitch.Effect) {
 	case ctxswitch.EffectFreeze:
 		p.stop, p.stopLife = e, h.life
 		p.paused = true
+		if status, _ := h.machine.Job(e.Job, h.local()); status.Early {
+			w.res.Early++
+		}
 		takes := w.rng.span(0, maxStop)
 		if !w.calmed && w.rng.chance(k.plan.hung) {
 			takes = w.rng.span(0, stopHung)
 		}
+		takes += w.rng.span(0, p.cost())
 		w.queue.add(w.now+takes, evFrozen, p.index, uint16(e.Seq))
 	case ctxswitch.EffectThaw:
 		p.stop = ctxswitch.Effect{}
@@ -164,7 +168,23 @@ func (k *cluster) froze(p *part, seq uint16) {
 	if p.signals {
 		news = maxStop
 	}
-	k.answer(p.host, ctxswitch.Done(e), news)
+	k.answer(p.host, ctxswitch.Done(e).Costing(time.Duration(p.cost())), news)
+}
+
+// costlyJobs is how many jobs there are for each whose stops are costly.
+const costlyJobs = 2
+
+// costly reports whether the part has many threads.
+func (p *part) costly() bool {
+	return p.host.k.plan.costly > 0 && !p.signals && p.job.id%costlyJobs == 0
+}
+
+// cost returns what stopping the part costs now. When the faults are over it has few threads.
+func (p *part) cost() int64 {
+	if !p.costly() || p.host.k.w.calmed {
+		return 0
+	}
+	return p.host.k.plan.costly
 }
 
 func (k *cluster) thaw(p *part) {

@@ -146,8 +146,10 @@ func TestSwitchedWorldsDiffer(t *testing.T) {
 		note("no loss", s.faults.loss == 0)
 		note("contexts that all leave", drawChannels(seed) == 0)
 		note("few channels", drawChannels(seed) > 0 && drawChannels(seed) < 100)
+		note("stops that are costly", drawCostly(seed, p.slice) > 0)
+		note("stops that take longer than half a slice", drawCostly(seed, p.slice) > p.slice/2)
 	}
-	if len(seen) != 19 {
+	if len(seen) != 21 {
 		t.Errorf("only %d kinds of worlds: %v", len(seen), seen)
 	}
 	for what, got := range seen {
