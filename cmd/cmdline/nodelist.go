@@ -1,4 +1,4 @@
-package options
+package cmdline
 
 import (
 	"errors"
@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// maxHosts bounds the number of nodes in a list. No cluster has more nodes, and a slip like
+// maxNodes bounds the number of nodes in a list. No cluster has more nodes, and a slip like
 // n[1-9999999999] must not fill the memory.
-const maxHosts = 65536
+const maxNodes = 65536
 
 var errBrackets = errors.New("write it as n1,n2 or n[1-4,7]")
 
-// parseHosts reads a list of nodes in Slurm's notation: comma-separated names with ranges in
+// ParseNodes reads a list of nodes in Slurm's notation: comma-separated names with ranges in
 // brackets (n[1-4,7], n[01-16]).
-func parseHosts(text string) ([]string, error) {
-	var hosts []string
+func ParseNodes(text string) ([]string, error) {
+	var nodes []string
 	for rest := text; ; {
 		item, tail, more, err := nextItem(rest)
 		if err != nil {
 			return nil, err
 		}
-		if hosts, err = expand(hosts, item); err != nil {
+		if nodes, err = expand(nodes, item); err != nil {
 			return nil, err
 		}
 		if !more {
-			return hosts, nil
+			return nodes, nil
 		}
 		rest = tail
 	}
@@ -54,13 +54,13 @@ func nextItem(text string) (item, tail string, more bool, err error) {
 	return text, "", false, nil
 }
 
-func expand(hosts []string, item string) ([]string, error) {
+func expand(nodes []string, item string) ([]string, error) {
 	prefix, after, bracketed := strings.Cut(item, "[")
 	if !bracketed {
 		if item == "" {
 			return nil, errBrackets
 		}
-		return append(hosts, item), nil
+		return append(nodes, item), nil
 	}
 	ranges, suffix, _ := strings.Cut(after, "]")
 	if strings.ContainsAny(suffix, "[]") {
@@ -68,15 +68,15 @@ func expand(hosts []string, item string) ([]string, error) {
 	}
 	var err error
 	for part := range strings.SplitSeq(ranges, ",") {
-		if hosts, err = expandRange(hosts, prefix, part, suffix); err != nil {
+		if nodes, err = expandRange(nodes, prefix, part, suffix); err != nil {
 			return nil, err
 		}
 	}
-	return hosts, nil
+	return nodes, nil
 }
 
 // expandRange expands a range. It keeps leading zeros: n[01-03] are n01, n02, n03.
-func expandRange(hosts []string, prefix, part, suffix string) ([]string, error) {
+func expandRange(nodes []string, prefix, part, suffix string) ([]string, error) {
 	low, high, isRange := strings.Cut(part, "-")
 	if !isRange {
 		high = low
@@ -89,11 +89,11 @@ func expandRange(hosts []string, prefix, part, suffix string) ([]string, error) 
 	if err != nil || last < first {
 		return nil, errBrackets
 	}
-	if last-first >= maxHosts || len(hosts)+int(last-first) >= maxHosts {
-		return nil, fmt.Errorf("a list has at most %d nodes", maxHosts)
+	if last-first >= maxNodes || len(nodes)+int(last-first) >= maxNodes {
+		return nil, fmt.Errorf("a list has at most %d nodes", maxNodes)
 	}
 	for n := first; n <= last; n++ {
-		hosts = append(hosts, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, suffix))
+		nodes = append(nodes, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, suffix))
 	}
-	return hosts, nil
+	return nodes, nil
 }
