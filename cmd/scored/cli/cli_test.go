@@ -161,6 +161,9 @@ func TestActions(t *testing.T) {
 		"node remove n2":                   {0, "scored: node n2 was removed; its 2 certificates were revoked\n"},
 		"node remove n1":                   {1, "scored: node n1 has jobs\n"},
 		"config set slice 10ms":            {},
+		"config set slice=10ms":            {},
+		"config set slice=":                {1, "scored: slice \"\": write a time with its unit, 1ms to 1m\n"},
+		"config set =10ms":                 {1, "scored: there is no setting \"\"; there are slice, max_rows, memory_per_cpu, age_per_point, weight_step, usage_half_life, fair_share, history, max_processes, node_silence, kill_wait\n"},
 		"config set slice":                 {1, "scored: name a setting and its new value, as in: scored config set slice 10ms\n"},
 		"config set slice fast":            {1, "scored: slice \"fast\": write a time with its unit, 1ms to 1m\n"},
 		"config set slice -1s":             {1, "scored: unknown option -1; 'scored config set --help' lists the options\n"},
@@ -202,6 +205,9 @@ func TestActions(t *testing.T) {
 		"token revoke":                        {1, "scored: name one token\n"},
 		"token create --for 7":                {1, "scored: --for \"7\": write a time with its unit, as in 90m, 12h or 2d\n"},
 		"cert revoke agent":                   {1, "scored: name the role and the name of a daemon, as in: scored cert revoke agent node7\n"},
+		"squeue":                              {1, "scored: there is no command 'scored squeue': 'scored job list' lists the jobs\n"},
+		"job hold 3":                          {1, "scored: there is no command 'scored job hold': a job cannot be held; 'scored job cancel' ends it, and it can be submitted again\n"},
+		"node undrain n1":                     {1, "scored: there is no command 'scored node undrain': 'scored node resume' lets a drained node take jobs again\n"},
 		"nosuch":                              {1, "scored: unknown command 'scored nosuch'; 'scored --help' lists the commands\n"},
 	} {
 		code, out, errs := scored(socket, strings.Fields(line)...)
