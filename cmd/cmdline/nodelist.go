@@ -97,3 +97,46 @@ func expandRange(nodes []string, prefix, part, suffix string) ([]string, error) 
 	}
 	return nodes, nil
 }
+
+// minRange is the shortest run of nodes that FormatNodes writes as a range: n1,n2 is as short as
+// n[1-2], and better to read.
+const minRange = 3
+
+// FormatNodes writes a list of nodes, in its order, so that ParseNodes reads it: n[1-4],n7.
+func FormatNodes(nodes []string) string {
+	var items []string
+	for i := 0; i < len(nodes); {
+		end := runEnd(nodes, i)
+		if end-i < minRange {
+			items = append(items, nodes[i])
+			i++
+			continue
+		}
+		prefix, low := splitNumber(nodes[i])
+		_, high := splitNumber(nodes[end-1])
+		items = append(items, prefix+"["+low+"-"+high+"]")
+		i = end
+	}
+	return strings.Join(items, ",")
+}
+
+// runEnd returns the end of the run of nodes from i on whose numbers are consecutive and equally
+// written.
+func runEnd(nodes []string, i int) int {
+	prefix, digits := splitNumber(nodes[i])
+	first, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil {
+		return i + 1
+	}
+	end := i + 1
+	for end < len(nodes) && nodes[end] == fmt.Sprintf("%s%0*d", prefix, len(digits), first+uint64(end-i)) {
+		end++
+	}
+	return end
+}
+
+// splitNumber splits a name before the digits at its end.
+func splitNumber(name string) (prefix, digits string) {
+	prefix = strings.TrimRight(name, "0123456789")
+	return prefix, name[len(prefix):]
+}

@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -134,6 +135,8 @@ func FuzzParsers(f *testing.F) {
 		}
 		if nodes, err := ParseNodes(text); err == nil && (len(nodes) < 1 || len(nodes) > maxNodes) {
 			t.Errorf("ParseNodes(%q) has %d", text, len(nodes))
+		} else if again, err2 := ParseNodes(FormatNodes(nodes)); err == nil && (err2 != nil || !slices.Equal(again, nodes)) {
+			t.Errorf("ParseNodes(%q) is %v, written and read again %v, %v", text, nodes, again, err2)
 		}
 	})
 }
