@@ -59,7 +59,7 @@ func TestOutput(t *testing.T) {
 		"job list", "job list --all", "job list --user bob", "job list --all --json",
 		"job show 3", "job show 4", "job show 2", "job show 3 --json",
 		"job explain 4", "job explain 4 --json", "job attach -l 3",
-		"node list", "node list --json", "node list n[2-3]", "node list -s drained,draining", "node list n2 -s up", "node list -s down",
+		"node list", "node list --json", "node list n[2-3]", "node list n[3-9]", "node list -s drained,draining", "node list n2 -s up", "node list -s down",
 		"node show n1", "node show n2", "node show n2 --json",
 		"matrix", "matrix --json",
 		"top --once", "top --once --sort messages", "top --once --sort colour", "top --interval 1ms", "top --once --json",

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -98,12 +99,20 @@ var nodeStates, nodeStateOf = stateWords[scorev1.NodeState](scorev1.NodeState_na
 
 // unknownNodes returns an error for the names that a list does not have.
 func unknownNodes(list *scorev1.ListNodesResponse, names []string) error {
-	return eachNode(names, func(name string) error {
+	var unknown []string
+	for _, name := range names {
 		if nodeIn(list, name) == nil {
-			return unknownNode(name)
+			unknown = append(unknown, name)
 		}
+	}
+	switch len(unknown) {
+	case 0:
 		return nil
-	})
+	case 1:
+		return unknownNode(unknown[0])
+	default:
+		return fmt.Errorf("there are no nodes %s; 'scored node list' shows them", cmdline.FormatNodes(unknown))
+	}
 }
 
 func nodeShowCommand(c *caller) *cobra.Command {
