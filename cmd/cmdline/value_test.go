@@ -1,6 +1,7 @@
 package cmdline
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -119,7 +120,7 @@ func TestParseCount(t *testing.T) {
 }
 
 func FuzzParsers(f *testing.F) {
-	for _, seed := range []string{"1", "1:2:3", "9-23:59:59", "4G"} {
+	for _, seed := range []string{"1", "1:2:3", "9-23:59:59", "4G", "n[01-10,12]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -131,6 +132,11 @@ func FuzzParsers(f *testing.F) {
 		}
 		if n, err := ParseCount(text); err == nil && (n < 1 || n > maxCount) {
 			t.Errorf("ParseCount(%q) = %d", text, n)
+		}
+		if nodes, err := ParseNodes(text); err == nil && (len(nodes) < 1 || len(nodes) > maxNodes) {
+			t.Errorf("ParseNodes(%q) has %d", text, len(nodes))
+		} else if again, err2 := ParseNodes(FormatNodes(nodes)); err == nil && (err2 != nil || !slices.Equal(again, nodes)) {
+			t.Errorf("ParseNodes(%q) is %v, written and read again %v, %v", text, nodes, again, err2)
 		}
 	})
 }

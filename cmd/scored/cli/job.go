@@ -9,7 +9,6 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -149,7 +148,7 @@ func nodeNames(job *scorev1.Job) string {
 	for _, place := range job.GetPlaces() {
 		names = append(names, place.GetNode())
 	}
-	return orDash(strings.Join(names, ","))
+	return orDash(cmdline.FormatNodes(names))
 }
 
 func endWords(verdict *scorev1.Verdict) string {

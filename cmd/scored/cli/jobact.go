@@ -1,30 +1,23 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
-	"slices"
 	"strings"
 
 	"connectrpc.com/connect"
 	"github.com/spf13/cobra"
 )
 
-// each calls act for every job. It goes on after errors and returns them all, since a command to
-// end five jobs must not stop at the first that has already ended.
-func each(arguments []string, act func(id uint64) error) error {
-	ids, err := parseJobs(arguments)
-	if err != nil {
-		return err
-	}
-	return eachOf(ids, act)
-}
+// runningJobs are the states of jobs that have ranks.
+var runningJobs = []scorev1.JobState{scorev1.JobState_JOB_STATE_RUNNING}
 
+// eachOf calls act for every job. It goes on after errors and returns them all, since a command to
+// end five jobs must not stop at the first that has already ended.
 func eachOf(ids []uint64, act func(id uint64) error) error {
 	var failures []error
 	for _, id := range ids {
@@ -49,39 +42,40 @@ func joinSentences(failures []error) error {
 
 func jobCancelCommand(c *caller) *cobra.Command {
 	var now bool
+	// Otherwise the end of a running job could start a waiting job that is also to be ended.
+	choice := jobChoice{latestFirst: true}
 	command := &cobra.Command{
-		Use:   "cancel JOB...",
+		Use:   "cancel [JOB...]",
 		Short: "end jobs",
 		Long: `Ends jobs that wait or run: the owner of a job and operators may do this. Ranks get
 SIGTERM, so that a program can end by itself, and SIGKILL if that takes longer than the
 setting kill_wait (30 seconds). With --now they are killed at once, also if they have got
-SIGTERM before.`,
+SIGTERM before.
+
+` + choiceHelp,
 		Example: `  scored job cancel 7 8
-  scored job cancel --now 9`,
+  scored job cancel --now 9
+  scored job cancel -s queued
+  scored job cancel -u ann -J cfd`,
 		ValidArgsFunction: c.completeJobs(unfinishedJobs),
-		Args:              needs(0, "the jobs to end"),
+		Args:              needsJobs(0, "name the jobs to end, or choose them by --user, --state or --job-name"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			ids, err := parseJobs(arguments)
-			if err != nil {
-				return err
-			}
-			// End the latest first. Otherwise the end of a running job could start a waiting job
-			// that is also to be ended.
-			slices.SortFunc(ids, func(a, b uint64) int { return cmp.Compare(b, a) })
-			return eachOf(ids, func(id uint64) error {
+			return choice.act(command, arguments, daemon, nil, func(id uint64) error {
 				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: now}))
 				return err
 			})
 		}),
 	}
 	command.Flags().BoolVar(&now, "now", false, "kill the ranks at once")
+	choice.add(c, command)
 	return command
 }
 
 func jobRequeueCommand(c *caller) *cobra.Command {
 	var reason string
+	var choice jobChoice
 	command := &cobra.Command{
-		Use:   "requeue JOB...",
+		Use:   "requeue [JOB...]",
 		Short: "end the ranks of jobs and run the jobs again",
 		Long: `Ends the ranks of running jobs and puts the jobs back into the queue, with the same
 number and the old place in the queue. The owner of a job and operators may do this,
@@ -90,12 +84,15 @@ how often it was restarted. An attached scrun stays attached. 'scored job show' 
 how often a job was restarted, and why.
 
 If a node of the job is lost meanwhile, a job without --requeue ends instead, since its
-ranks there may still run.`,
-		Example:           `  scored job requeue 7 --reason "bad input"`,
+ranks there may still run.
+
+` + choiceHelp + " Without\n--state, only those that run.",
+		Example: `  scored job requeue 7 --reason "bad input"
+  scored job requeue -u ann -J cfd`,
 		ValidArgsFunction: c.completeJobs(unfinishedJobs),
-		Args:              needs(0, "the jobs to requeue"),
+		Args:              needsJobs(0, "name the jobs to requeue, or choose them by --user, --state or --job-name"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return each(arguments, func(id uint64) error {
+			return choice.act(command, arguments, daemon, runningJobs, func(id uint64) error {
 				request := &scorev1.RequeueJobRequest{JobId: id, Reason: reason}
 				_, err := daemon.Jobs.RequeueJob(command.Context(), connect.NewRequest(request))
 				return err
@@ -103,50 +100,58 @@ ranks there may still run.`,
 		}),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`why`, for 'scored job show'")
+	choice.add(c, command)
 	return command
 }
 
 func jobSignalCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
-		Use:   "signal SIGNAL JOB...",
+	var choice jobChoice
+	command := &cobra.Command{
+		Use:   "signal SIGNAL [JOB...]",
 		Short: "send a signal to every rank of jobs",
 		Long: `Sends a signal to every rank of jobs that run. SIGNAL is a name, with or without SIG, or
-a number. The owner of a job and operators may do this.`,
+a number. The owner of a job and operators may do this.
+
+` + choiceHelp,
 		Example: `  scored job signal USR1 7
-  scored job signal 15 7 8`,
+  scored job signal 15 7 8
+  scored job signal USR1 -J cfd`,
 		ValidArgsFunction: c.completeJobsFrom(1, math.MaxInt, unfinishedJobs),
-		Args:              needs(0, "a signal and the jobs"),
+		Args:              needsJobs(1, "name a signal and then the jobs, as in 'scored job signal USR1 7'"),
 		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			if len(arguments) < 2 {
-				return errors.New("name a signal and then the jobs, as in 'scored job signal USR1 7'")
-			}
 			number, err := cmdline.ParseSignal(arguments[0])
 			if err != nil {
 				return err
 			}
-			return each(arguments[1:], func(id uint64) error {
+			return choice.act(command, arguments[1:], daemon, runningJobs, func(id uint64) error {
 				request := &scorev1.SignalJobRequest{JobId: id, Signal: number}
 				_, err := daemon.Jobs.SignalJob(command.Context(), connect.NewRequest(request))
 				return err
 			})
 		}),
 	}
+	choice.add(c, command)
+	return command
 }
 
 func jobWaitCommand(c *caller) *cobra.Command {
-	return &cobra.Command{
-		Use:   "wait JOB...",
+	var choice jobChoice
+	command := &cobra.Command{
+		Use:   "wait [JOB...]",
 		Short: "wait until jobs have ended; exit with the highest of their exit codes",
 		Long: `Waits until all these jobs have ended, and exits with the highest of their exit codes,
 or with 125 if one is not known or the cluster failed. Prints why a job ended if its ranks
-did not just exit.`,
-		Example:           `  scored job wait $(scrun -d -n 4 ./a.out) && ./next-step`,
+did not just exit.
+
+` + choiceHelp,
+		Example: `  scored job wait $(scrun -d -n 4 ./a.out) && ./next-step
+  scored job wait -J cfd`,
 		ValidArgsFunction: c.completeJobs(allJobs),
-		Args:              needs(0, "the jobs to wait for"),
+		Args:              needsJobs(0, "name the jobs to wait for, or choose them by --user, --state or --job-name"),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			highest := 0
 			err := c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-				return each(arguments, func(id uint64) error {
+				return choice.act(command, arguments, daemon, nil, func(id uint64) error {
 					reply, err := daemon.Jobs.WaitJob(command.Context(), connect.NewRequest(&scorev1.WaitJobRequest{JobId: id}))
 					if err != nil {
 						return err
@@ -162,6 +167,8 @@ did not just exit.`,
 			return ended(highest, err)
 		},
 	}
+	choice.add(c, command)
+	return command
 }
 
 // ended returns the error of a command whose exit code is a job's.

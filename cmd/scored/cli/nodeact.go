@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"time"
@@ -29,25 +31,35 @@ queue; the others continue to their end.
 
 The command returns when the nodes have no jobs left, after --timeout (0: at once), or
 when it is interrupted; the nodes stay drained in any case. 'scored node show' lists the
-jobs that are left, and 'scored node resume' lets the nodes run new jobs again.`,
+jobs that are left, and 'scored node resume' lets the nodes run new jobs again.
+
+` + nodesHelp,
 		Example: `  scored node drain n3 --reason "new disk"
-  scored node drain n1 n2 --requeue --timeout 10m`,
+  scored node drain n1 n2 --requeue --timeout 10m
+  scored node drain "n[1-16,20]"`,
 		Args:              needs(0, "the nodes to drain"),
 		ValidArgsFunction: c.completeNodeNames(0),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			for _, name := range arguments {
+		RunE: c.withNodes(func(command *cobra.Command, names []string, daemon *client.Client) error {
+			var drained []string
+			failed := eachNode(names, func(name string) error {
 				request := &scorev1.DrainNodeRequest{Node: name, Reason: reason, Requeue: requeue}
-				if _, err := daemon.Cluster.DrainNode(command.Context(), connect.NewRequest(request)); err != nil {
-					return err
+				_, err := daemon.Cluster.DrainNode(command.Context(), connect.NewRequest(request))
+				if err == nil {
+					drained = append(drained, name)
 				}
+				return err
+			})
+			if len(drained) == 0 {
+				return failed
 			}
 			ctx, cancel := command.Context(), context.CancelFunc(func() {})
 			if command.Flags().Changed("timeout") {
 				ctx, cancel = context.WithTimeout(ctx, timeout)
 			}
 			defer cancel()
-			list, err := awaitEmpty(ctx, command, daemon, arguments)
-			return withDone(asJSON && list != nil, func() error { return printNodesJSON(command.OutOrStdout(), nodesIn(list, arguments)) }, err)
+			list, err := awaitEmpty(ctx, command, daemon, drained)
+			show := func() error { return printNodesJSON(command.OutOrStdout(), nodesIn(list, drained)) }
+			return withDone(asJSON && list != nil, show, bothErrors(failed, err))
 		}),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`text` that says why, shown by 'scored node list' and 'scored job explain'")
@@ -57,6 +69,33 @@ jobs that are left, and 'scored node resume' lets the nodes run new jobs again.`
 	command.MarkFlagsMutuallyExclusive("requeue", "wait")
 	AddJSON(command, &asJSON)
 	return command
+}
+
+// nodesHelp explains the nodes of a command.
+const nodesHelp = `NODE is a name or a list of names: n1,n2 or "n[1-4,7]".`
+
+// withNodes is like with, for a command whose arguments are nodes or lists of nodes. call gets each
+// name once.
+func (c *caller) withNodes(call func(command *cobra.Command, names []string, daemon *client.Client) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, arguments []string) error {
+		var names []string
+		given := make(map[string]bool)
+		for _, argument := range arguments {
+			list, err := cmdline.ParseNodes(argument)
+			if err != nil {
+				return fmt.Errorf("nodes %q: %w", argument, err)
+			}
+			for _, name := range list {
+				if !given[name] {
+					given[name] = true
+					names = append(names, name)
+				}
+			}
+		}
+		return c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
+			return call(command, names, daemon)
+		})(command, arguments)
+	}
 }
 
 // awaitEmpty waits until the nodes have no jobs. If ctx ends first, its error names the jobs that
@@ -118,11 +157,13 @@ func nodeResumeCommand(c *caller) *cobra.Command {
 	command := &cobra.Command{
 		Use:               "resume NODE...",
 		Short:             "let drained nodes run new jobs again",
+		Long:              "Lets drained nodes run new jobs again. " + nodesHelp,
+		Example:           `  scored node resume "n[1-16,20]"`,
 		Args:              needs(0, "the nodes to resume"),
 		ValidArgsFunction: c.completeNodeNames(0),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+		RunE: c.withNodes(func(command *cobra.Command, names []string, daemon *client.Client) error {
 			var resumed []*scorev1.Node
-			err := eachNode(arguments, func(name string) error {
+			err := eachNode(names, func(name string) error {
 				reply, err := daemon.Cluster.ResumeNode(command.Context(), connect.NewRequest(&scorev1.ResumeNodeRequest{Node: name}))
 				if err == nil {
 					resumed = append(resumed, reply.Msg.GetNode())
@@ -149,12 +190,14 @@ func nodeRemoveCommand(c *caller) *cobra.Command {
 		Short: "remove nodes without jobs from the cluster and revoke their certificates",
 		Long: `Removes nodes from the cluster for good. A node must have no jobs: drain it first, or
 wait until it is lost. Its certificates are revoked and its agent ends. To come back
-it must join with a new token.`,
+it must join with a new token.
+
+` + nodesHelp,
 		Args:              needs(0, "the nodes to remove"),
 		ValidArgsFunction: c.completeNodeNames(0),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+		RunE: c.withNodes(func(command *cobra.Command, names []string, daemon *client.Client) error {
 			removed := []removedNode{}
-			err := eachNode(arguments, func(name string) error {
+			err := eachNode(names, func(name string) error {
 				reply, err := daemon.Cluster.RemoveNode(command.Context(), connect.NewRequest(&scorev1.RemoveNodeRequest{Node: name}))
 				if err != nil {
 					return err
@@ -195,6 +238,14 @@ func withDone(asJSON bool, show func() error, err error) error {
 		return err
 	}
 	return errors.Join(show(), err)
+}
+
+// bothErrors returns one error with the sentences of both; each may be nil.
+func bothErrors(first, second error) error {
+	if first == nil || second == nil {
+		return cmp.Or(first, second)
+	}
+	return joinSentences([]error{first, second})
 }
 
 // eachNode calls act for every node. It goes on after errors and returns them all.

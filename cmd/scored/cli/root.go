@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"score/cmd/cmdline"
 	"score/cmd/manpage"
 	"score/cmd/scored/service"
 	"score/scored/client"
@@ -50,7 +49,7 @@ func Root() *cobra.Command {
 and shows and controls its jobs and nodes. Use scrun to run programs.
 
 'scored completion --help' explains how a shell completes its commands.`,
-		Args:          cmdline.NoArgs,
+		Args:          NoCommand,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -147,7 +146,7 @@ func parent(use, short string, commands ...*cobra.Command) *cobra.Command {
 	command := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Args:  cmdline.NoArgs,
+		Args:  NoCommand,
 		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
 
 		DisableFlagsInUseLine: true,

@@ -165,6 +165,9 @@ func configSetCommand(c *caller) *cobra.Command {
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeSettingAndValue,
 		RunE: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) == 1 { // as for 'scored user set'
+				arguments = strings.SplitN(arguments[0], "=", 2)
+			}
 			if len(arguments) != 2 {
 				return errors.New("name a setting and its new value, as in: scored config set slice 10ms")
 			}

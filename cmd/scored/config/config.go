@@ -38,7 +38,7 @@ type Agent struct {
 	Servers       []string `toml:"servers" comment:"Addresses of the servers, host:port."`
 	RunDir        string   `toml:"run_dir" comment:"Directory for sockets of this agent alone, mode 0700; the node's name is appended.\nAt most 80 bytes with the name."`
 	Socket        string   `toml:"socket" comment:"Unix socket for users' programs on hosts without a server, in clusters with\ncertificates; the kernel tells the agent who connects. Empty: agent.sock beside run_dir,\nand so beside the server's socket."`
-	CPUs          []int    `toml:"cpus" comment:"The node's CPUs as the kernel numbers them. Empty: all that the agent may use."`
+	CPUs          CPUList  `toml:"cpus" comment:"The node's CPUs as the kernel numbers them: [1, 2, 3, 8] or \"1-3,8\". Empty: all that the\nagent may use."`
 	Memory        string   `toml:"memory" comment:"Memory that may be promised to jobs, with K, M, G or T. Empty: the machine's."`
 	Channels      int      `toml:"channels" comment:"How many channels of PM programs may be on the network at once, 1 to 1024. Jobs that\ntogether need more take turns; a single job that needs more is refused. 0: as many as\nCPUs, but at least 16."`
 	Link          string   `toml:"link" comment:"Transport of PM programs' messages between nodes: \"udp\", or \"tipc\", which needs the\nkernel's module with a bearer. Use the same on all nodes."`
@@ -79,7 +79,7 @@ func Default() Config {
 			Listen:       "127.0.0.1:7421",
 			Servers:      []string{"127.0.0.1:7420"},
 			RunDir:       "/run/score/agents",
-			CPUs:         []int{},
+			CPUs:         CPUList{},
 			Link:         "udp",
 			TIPCType:     tipc.DefaultType,
 			Cgroups:      CgroupsAuto,

@@ -85,7 +85,7 @@ cgroups = "off"
 	}
 	want := Default()
 	want.Cluster.Name = "lab"
-	want.Agent.Name, want.Agent.CPUs, want.Agent.Memory, want.Agent.Cgroups = "n1", []int{2, 3}, "4G", "off"
+	want.Agent.Name, want.Agent.CPUs, want.Agent.Memory, want.Agent.Cgroups = "n1", CPUList{2, 3}, "4G", "off"
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -98,11 +98,21 @@ func TestErrors(t *testing.T) {
 		"[agent]\ncolour = \"blue\"":                   `f:2: agent.colour: unknown key`,
 		"[agent]\n\nname = 3":                          `f:3: agent.name: it is a text in quotes, not an integer`,
 		"[agent]\nrealtime = \"on\"":                   `f:2: agent.realtime: it is true or false, not a string`,
-		"[agent]\ncpus = 3":                            `f:2: agent.cpus: it is a list of whole numbers in brackets, not an integer`,
+		"[agent]\ncpus = \"0-a\"":                      `f:2: agent.cpus: "0-a": write CPUs as in "1-3,8" or [1, 2, 3, 8]`,
+		"[agent]\ncpus = \"3-1\"":                      `f:2: agent.cpus: "3-1": write CPUs as in "1-3,8" or [1, 2, 3, 8]`,
+		"[agent]\ncpus = \"0-9999999999\"":             `f:2: agent.cpus: "0-9999999999": write CPUs as in "1-3,8" or [1, 2, 3, 8]`,
+		"[agent]\ncpus = \"0-2,1\"":                    `f:2: agent.cpus: CPU 1 is named twice`,
+		"[agent]\ncpus = \"\"":                         `f:2: agent.cpus: "": write CPUs as in "1-3,8" or [1, 2, 3, 8]`,
+		"[agent]\nname = n1":                           `f:2: agent.name: write texts in quotes`,
+		"[agent]\nlisten = 127.0.0.1:7421 # mine":      `f:2: agent.listen: write texts in quotes`,
+		"[agent]\nrun_dir = /run/score":                `f:2: agent.run_dir: write texts in quotes`,
+		"[agent]\ngrace = 10s":                         `f:2: agent.grace: write texts in quotes`,
+		"[agent]\nname = \"n1\nmemory = \"4G\"":        `f:2: agent.name: the text has no closing quote`,
+		"[agent]\nname =\nmemory = \"4G\"":             `f:2: agent.name: it has no value`,
 		"[agent]\ncpus = [\"0\"]":                      `f:2: agent.cpus: it is a whole number, not a string`,
 		"[agent\nname = 3":                             `f:1: expected ']' to close table name`,
 		"name":                                         `f:1: expected '=' after key`,
-		"[agent]\nname = \"a\"\nname = \"b\"":          `f:3: name: key name is already defined`,
+		"[agent]\nname = \"a\"\nname = \"b\"":          `f:3: agent.name: it is set twice`,
 		"[cluster]\nname = \"my cluster\"":             `f:2: cluster.name: "my cluster" may have up to 63 letters, digits, - and _`,
 		"cluster.name = \"\"":                          `f:1: cluster.name: "" may have up to 63 letters, digits, - and _`,
 		"[cluster]\nkey_file = \"key\"":                `f:2: cluster.key_file: "key" must be an absolute path`,
@@ -129,6 +139,17 @@ func TestErrors(t *testing.T) {
 	} {
 		if _, err := parse("f", []byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%q:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestCPUList(t *testing.T) {
+	for text, want := range map[string]CPUList{
+		`"1-3,8"`: {1, 2, 3, 8}, `"0, 2-3"`: {0, 2, 3}, `"5"`: {5}, `3`: {3}, `[1, 0]`: {1, 0}, `[]`: {},
+	} {
+		config, err := parse("f", []byte("[agent]\ncpus = "+text))
+		if err != nil || !slices.Equal(config.Agent.CPUs, want) {
+			t.Errorf("%s: %v, %v; want %v", text, config.Agent.CPUs, err, want)
 		}
 	}
 }
@@ -193,7 +214,7 @@ func TestChanges(t *testing.T) {
 	if got := Changes(was, is); got != nil {
 		t.Errorf("nothing: %v", got)
 	}
-	is.Log.Level, is.Agent.CPUs, is.Cluster.Name = "debug", []int{3}, "other"
+	is.Log.Level, is.Agent.CPUs, is.Cluster.Name = "debug", CPUList{3}, "other"
 	want := []string{"cluster.name", "agent.cpus", "log.level"}
 	if got := Changes(was, is); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -73,7 +73,7 @@ func parse(name string, text []byte) (Config, error) {
 	config := Default()
 	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := decoder.Decode(&config); err != nil {
-		return Config{}, decodeError(name, err)
+		return Config{}, decodeError(name, text, err)
 	}
 	if failure := config.check(); failure != nil {
 		return Config{}, fmt.Errorf("%s%s: %s: %w", name, lineOf(text, failure.key), failure.key, failure.err)
@@ -83,7 +83,7 @@ func parse(name string, text []byte) (Config, error) {
 
 // decodeError returns an error with the place in the file and without Go's types, for text that
 // TOML or a field's type does not allow.
-func decodeError(name string, err error) error {
+func decodeError(name string, text []byte, err error) error {
 	if unknown, ok := errors.AsType[*toml.StrictMissingError](err); ok && len(unknown.Errors) > 0 {
 		first := unknown.Errors[0]
 		line, _ := first.Position()
@@ -92,13 +92,59 @@ func decodeError(name string, err error) error {
 	}
 	if failure, ok := errors.AsType[*toml.DecodeError](err); ok {
 		line, _ := failure.Position()
-		key := strings.Join(failure.Key(), ".")
+		key, message := strings.Join(failure.Key(), "."), strings.TrimPrefix(failure.Error(), "toml: ")
+		if typed, advice := slip(text, line, message); advice != "" && (key == "" || advice == setTwice) {
+			key, message = typed, advice
+		}
 		if key != "" {
 			key += ": "
 		}
-		return fmt.Errorf("%s:%d: %s%s", name, line, key, plainWords(strings.TrimPrefix(failure.Error(), "toml: ")))
+		return fmt.Errorf("%s:%d: %s%s", name, line, key, plainWords(message))
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// setTwice is what is wrong with a key that the file has set before.
+const setTwice = "it is set twice"
+
+// setKey matches a line that sets a key: its name, and the value with what follows it.
+var setKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$`) })
+
+// slip recognizes frequent slips of the syntax. It returns the key of the line and what to do, or ""
+// for others. message is the library's.
+func slip(text []byte, line int, message string) (key, advice string) {
+	lines := strings.Split(string(text), "\n")
+	if line < 1 || line > len(lines) {
+		return "", ""
+	}
+	parts := setKey().FindStringSubmatch(lines[line-1])
+	if parts == nil {
+		return "", ""
+	}
+	key = strings.TrimPrefix(sectionAt(lines[:line])+"."+parts[1], ".")
+	switch value := parts[2]; {
+	case strings.HasSuffix(message, "is already defined"):
+		return key, setTwice
+	case strings.HasSuffix(message, "strings cannot have new lines"):
+		return key, "the text has no closing quote"
+	case value == "" || value[0] == '#':
+		return key, "it has no value"
+	case strings.ContainsAny(value[:1], "\"'[{"):
+		return "", ""
+	default:
+		return key, "write texts in quotes"
+	}
+}
+
+// sectionAt returns the section of the last of the lines.
+func sectionAt(lines []string) string {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(lines[i]), "["); ok {
+			name, _, _ = strings.Cut(name, "]")
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
 }
 
 // wrongType matches the library's error for a value of the wrong type. It is compiled at the first

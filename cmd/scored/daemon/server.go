@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"score/cmd/cmdline"
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
 	"score/cmd/scored/service"
@@ -53,7 +52,7 @@ func serverCommand() *cobra.Command {
 		Use:   "server",
 		Short: "run a server, which decides which jobs run, where and when",
 		Long:  serverLong,
-		Args:  cmdline.NoArgs,
+		Args:  cli.NoCommand,
 		RunE:  func(command *cobra.Command, _ []string) error { return f.run(command) },
 	}
 	addConfig(command, &f.path)

@@ -100,6 +100,11 @@ func printHelp(command *cobra.Command) {
 func (o *Options) addSize(flags *pflag.FlagSet) {
 	flags.VarP(newParsed(&o.Tasks, "number", cmdline.ParseCount), "ntasks", "n", "ranks to run (default: one, or one per node of -N)")
 	flags.VarP(newParsed(&o.Nodes, "number", cmdline.ParseCount), "nodes", "N", "nodes to run on (default: as few as hold the ranks)")
+	flags.Var(
+		newParsed(&o.TasksPerNode, "number", cmdline.ParseCount),
+		"ntasks-per-node",
+		"ranks on each node: with -N 2, 4 makes 8 ranks; with -n 8, 4 makes 2 nodes",
+	)
 	flags.VarP(newParsed(&o.CPUsPerTask, "number", cmdline.ParseCount), "cpus-per-task", "c", "CPUs for each rank (default: one)")
 	flags.Var(newParsed(&o.Memory, "size", cmdline.ParseBytes), "mem", "memory on each node, with K, M, G or T (M without one)")
 	flags.Var(
@@ -121,7 +126,7 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Hosts, "nodes", parseHosts), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
+	flags.VarP(newParsed(&o.Hosts, "nodes", cmdline.ParseNodes), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
 	flags.VarP(
 		newParsed(&o.Distribution, "how", parseDistribution),
 		"distribution",

@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreign maps options of srun, and some of mpirun, that scrun lacks to advice for the user.
+// foreign maps options of srun, and some of mpirun, mpiexec and flux, that scrun lacks to advice for
+// the user.
 var foreign = map[string]string{
 	"accel-bind": noDevices, "gpu-bind": noDevices, "gpu-freq": noDevices, "gpus": noDevices, "G": noDevices, "gpus-per-node": noDevices,
 	"gpus-per-socket": noDevices, "gpus-per-task": noDevices, "gres": noDevices, "gres-flags": noDevices, "ntasks-per-gpu": noDevices,
@@ -15,11 +16,18 @@ var foreign = map[string]string{
 	"account": noAccounts, "A": noAccounts, "wckey": noAccounts, "qos": noAccounts,
 	"partition": noPartitions, "p": noPartitions, "reservation": noPartitions, "constraint": noPartitions, "C": noPartitions,
 	"licenses": noPartitions, "L": noPartitions, "prefer": noPartitions,
-	"ntasks-per-node": ranksPerNode, "tasks-per-node": ranksPerNode,
+	"tasks-per-node": ranksPerNode, "tasks-per-core": noCores, "cores-per-task": "-c sets the number of CPUs of each rank",
 	"ntasks-per-core":   noCores,
 	"ntasks-per-socket": noCores, "cores-per-socket": noCores, "sockets-per-node": noCores, "threads-per-core": noCores, "hint": noCores,
 	"extra-node-info": noCores, "B": noCores, "cpu-bind": noCores, "mem-bind": noCores, "core-spec": noCores, "S": noCores, "thread-spec": noCores,
-	"bind-to": noCores, "map-by": noCores, "rank-by": noCores,
+	"bind-to": noCores, "map-by": noCores, "rank-by": noCores, "bind-to-core": noCores, "use-hwthread-cpus": noCores, "cpu-set": noCores,
+	"report-bindings": ranksShown, "display-map": ranksShown, "display": ranksShown, "display-allocation": ranksShown,
+	"tag-output": labels, "label-io": labels, "prepend-rank": labels, "output-filename": "-o (--output) names a file, with %t for the rank",
+	"timestamp-output": "ts of the package moreutils puts the time before lines: scrun ... | ts",
+	"time-limit":       "-t (--time) sets the time limit", "timeout": "-t (--time) sets the time limit",
+	"f": "-w names the nodes to use", "hosts": "-w names the nodes to use", "requires": "-w names the nodes to use",
+	"env": variables, "envall": variables, "envlist": variables, "envnone": variables, "setopt": noNeed, "setattr": noNeed,
+	"cwd": "-D sets the directory to run in", "queue": noPartitions, "bank": noAccounts, "job": "-J names the job",
 	"mem-per-cpu": "--mem sets the memory of the job on each node",
 	"mincpus":     "-c sets the number of CPUs of each rank", "cores": "-c sets the number of CPUs of each rank",
 	"overcommit": "-s (--oversubscribe) lets ranks share CPUs", "O": "-s (--oversubscribe) lets ranks share CPUs",
@@ -54,8 +62,9 @@ var foreign = map[string]string{
 	"uid":               "sudo -u runs scrun as another user", "gid": "sudo -g runs scrun with another group",
 	"comment": "use --job-name for a text that lists show", "extra": "use --job-name for a text that lists show",
 	"np":  "-n sets the number of ranks",
-	"ppn": ranksPerNode, "npernode": ranksPerNode, "perhost": ranksPerNode,
-	"genv": variables, "genvall": variables, "genvlist": variables, "genvnone": variables,
+	"ppn": ranksPerNode, "npernode": ranksPerNode, "perhost": ranksPerNode, "ranks-per-node": ranksPerNode,
+	"pernode": "-N without -n runs a rank on each node",
+	"genv":    variables, "genvall": variables, "genvlist": variables, "genvnone": variables,
 	"allow-run-as-root": noNeed, "mca": "variables OMPI_MCA_NAME=VALUE set parameters of Open MPI",
 	"wdir": "-D sets the directory to run in", "workdir": "-D sets the directory to run in",
 	"usage": "--help lists all options", "V": "--version prints the version",
@@ -71,7 +80,9 @@ const (
 	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
 	noPartitions    = "there are no partitions; -w names the nodes to use"
 	noCores         = "-c sets the number of CPUs of each rank, and -m (--distribution) the order of the ranks on the nodes"
-	ranksPerNode    = "use -N and -n instead: -N 2 -n 8 runs four ranks on each of two nodes"
+	ranksPerNode    = "--ntasks-per-node sets the number of ranks on each node"
+	ranksShown      = "-v shows the nodes of the ranks, 'scored job show' their CPUs"
+	labels          = "-l (--label) puts the rank before every line"
 	variables       = "--export sets the variables of the ranks"
 	noShape         = "-N sets the number of nodes, and -w names them"
 	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another job"

@@ -9,14 +9,15 @@ import (
 // What users of srun and mpirun try, and what they are told.
 func TestForeign(t *testing.T) {
 	for option, want := range map[string]string{
-		"--ntasks-per-node=4": "use -N and -n instead", "--mem-per-cpu=1G": "--mem sets", "-p": "there are no partitions",
+		"--tasks-per-node=4": "--ntasks-per-node", "--mem-per-cpu=1G": "--mem sets", "-p": "there are no partitions",
 		"--partition=debug": "there are no partitions", "-A": "'scored user list'", "--account=x": "'scored user list'", "--gres=gpu:1": "devices",
 		"--gpus=2": "devices", "--overlap": "taking turns", "-O": "-s (--oversubscribe)", "--overcommit": "-s (--oversubscribe)",
 		"-x": "-w names", "--exclude=n1": "-w names", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c sets", "--jobid=7": "no allocation",
 		"--bcast": "--stage", "--begin=now": "as soon as they fit", "--hostfile": "-w names", "--mca": "OMPI_MCA_",
 		"-np": "-n sets the number of ranks", "--array=1-4": "in a loop of the shell", "-a": "in a loop of the shell",
-		"-machinefile": "-w names", "-ppn": "use -N and -n instead", "-genv": "--export sets", "-perhost": "use -N and -n instead",
-		"-npernode":      "use -N and -n instead",
+		"-machinefile": "-w names", "-ppn": "--ntasks-per-node", "-genv": "--export sets", "-perhost": "--ntasks-per-node",
+		"-npernode":         "--ntasks-per-node",
+		"--report-bindings": "-v shows", "-f": "-w names", "--time-limit=5": "-t (--time)", "--cores-per-task=2": "-c sets", "--tag-output": "-l (--label)",
 		"--oversubscrib": "did you mean --oversubscribe?", "--jobname": "did you mean --job-name?",
 	} {
 		_, err := parse(t, option, "p")
@@ -39,7 +40,7 @@ func TestValueIsNoOption(t *testing.T) {
 // What srun has and scrun has too is taken.
 func TestCommonWithSrun(t *testing.T) {
 	for _, arguments := range []string{
-		"-n 2", "--ntasks=2", "-n 2 -N 2", "-n 2 --nodes=2", "-c 2", "--cpus-per-task=2", "--mem=1G", "-t 1",
+		"-n 2", "--ntasks=2", "-n 2 -N 2", "-n 2 --nodes=2", "--ntasks-per-node=2", "-c 2", "--cpus-per-task=2", "--mem=1G", "-t 1",
 		"--time=1:00", "-w n1", "--nodelist=n1", "--exclusive", "-s",
 		"-J x", "--job-name=x", "-D /", "--chdir=/", "--export=ALL", "-l", "--label", "-u", "--unbuffered", "--mpi=pmix", "--pty", "-i none", "-o x", "-e x",
 		"-K", "-K0", "--kill-on-bad-exit=1", "-m cyclic", "-v", "-q", "--priority=0",

@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"math"
 	"score/cmd/cmdline"
 	"score/cmd/scrun/fabric"
 	"score/scored/api"
@@ -24,6 +25,7 @@ const (
 type Options struct {
 	Tasks         uint32
 	Nodes         uint32
+	TasksPerNode  uint32 // 0: any; complete takes it into Tasks and Nodes
 	CPUsPerTask   uint32
 	Time          time.Duration   // 0: no limit
 	Warning       cmdline.Warning // before that
@@ -86,8 +88,8 @@ type Options struct {
 
 // complete fills in defaults and checks the options in combination.
 func (o *Options) complete() error {
-	if !o.tasksGiven {
-		o.Tasks = max(1, o.Nodes)
+	if err := o.completeSize(); err != nil {
+		return err
 	}
 	if o.Version {
 		return nil
@@ -97,7 +99,7 @@ func (o *Options) complete() error {
 		return errors.New("name the program to run: scrun [options] program [arguments]; 'scrun --help' explains")
 	case o.Nodes > o.Tasks:
 		return fmt.Errorf("%d nodes need at least %d ranks, -n asks for %d", o.Nodes, o.Nodes, o.Tasks)
-	case o.Nodes > 0 && o.Tasks > o.Nodes*maxRanksPerNode:
+	case o.Nodes > 0 && uint64(o.Tasks) > uint64(o.Nodes)*maxRanksPerNode:
 		return fmt.Errorf("at most %d ranks run on a node: %d need %d nodes or more, -N asks for %d", maxRanksPerNode, o.Tasks, nodesFor(o.Tasks), o.Nodes)
 	case o.Nodes > 0 && len(o.Hosts) > int(o.Nodes):
 		return fmt.Errorf("-w names %d nodes, -N asks for %d", len(o.Hosts), o.Nodes)
@@ -122,9 +124,36 @@ func (o *Options) complete() error {
 	return o.completeStreams()
 }
 
-func nodesFor(tasks uint32) uint32 {
-	return (tasks + maxRanksPerNode - 1) / maxRanksPerNode
+// completeSize fills in the number of ranks and, with --ntasks-per-node, of nodes. The cluster
+// spreads ranks evenly over as many nodes as -N asks for, so no node gets more than that.
+func (o *Options) completeSize() error {
+	perNode := o.TasksPerNode
+	switch {
+	case perNode > maxRanksPerNode:
+		return fmt.Errorf("--ntasks-per-node %d: at most %d ranks run on a node", perNode, maxRanksPerNode)
+	case perNode > 0 && o.Nodes == 0 && o.tasksGiven:
+		o.Nodes = max(nodesWith(o.Tasks, perNode), uint32(len(o.Hosts)))
+	case perNode > 0 && o.Nodes == 0:
+		o.Nodes = max(1, uint32(len(o.Hosts)))
+	}
+	room := uint64(o.Nodes) * uint64(max(1, perNode))
+	switch {
+	case perNode > 0 && o.tasksGiven && uint64(o.Tasks) > room:
+		return fmt.Errorf("-n asks for %d ranks; with --ntasks-per-node %d there is room for %d on %d nodes", o.Tasks, perNode, room, o.Nodes)
+	case o.tasksGiven:
+		return nil
+	case room > math.MaxUint32:
+		return fmt.Errorf("%d nodes with --ntasks-per-node %d: no cluster has room for %d ranks", o.Nodes, perNode, room)
+	}
+	o.Tasks = max(1, uint32(room))
+	return nil
 }
+
+// nodesFor returns how many nodes the ranks need at least.
+func nodesFor(tasks uint32) uint32 { return nodesWith(tasks, maxRanksPerNode) }
+
+// nodesWith returns how many nodes the ranks need with so many on each.
+func nodesWith(tasks, perNode uint32) uint32 { return (tasks + perNode - 1) / perNode }
 
 // Spec returns the job for the cluster, as submitted from a process like here.
 func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
