@@ -100,7 +100,7 @@ const (
 	useResume      = "'scored node resume' lets a drained node take jobs again"
 	useJournal     = "'journalctl -u score-server -u score-agent' shows the log of the daemons, which goes to standard error"
 	noHold         = "a job cannot be held; 'scored job cancel' ends it, and it can be submitted again"
-	noUpdate       = "a job keeps what it was submitted with; end it, and useScrun it again"
+	noUpdate       = "a job keeps what it was submitted with; end it, and submit it again"
 	useToken       = "'scored token create' makes a token, with which a node joins: 'scored token create | ssh NODE scored join -'"
 	useServerToken = "'scored token create --role server' makes a token, with which a server joins"
 	noUserList     = "users are those of the hosts; 'scored user set' sets their roles, shares and limits"
