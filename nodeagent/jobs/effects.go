@@ -99,6 +99,33 @@ func (j *Job) kill(reason string) {
 	j.step(jobstate.Kill)
 }
 
+// deferKill keeps a kill until the job's steward has its order, and reports whether it did. Why a
+// detached job could not start is in its output file, which the steward of the job's first node
+// writes. A kill cannot hasten what comes before: only the fetch of files ends early.
+func (j *Job) deferKill(reason string) bool {
+	spec := j.order.GetSpec()
+	if !spec.GetDetached() || j.order.GetNodeIndex() != 0 || reason == "" || len(spec.GetStaged()) > 0 {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.waits && j.killed == nil {
+		j.killed = &reason
+	}
+	return j.waits
+}
+
+// killLate carries out a kill that has waited.
+func (j *Job) killLate() {
+	j.mu.Lock()
+	j.waits = false
+	reason := j.killed
+	j.mu.Unlock()
+	if reason != nil {
+		j.kill(*reason)
+	}
+}
+
 // watchKill ticks the machine, which ends the job without its steward when that takes too long.
 func (j *Job) watchKill() {
 	defer j.watches.Done()

@@ -70,6 +70,8 @@ type Job struct {
 	done     *scorev1.AgentMessage // NodeDone, once the job's files and channels are removed
 	removed  <-chan switcher.Usage // gets the usage once the switching thread has removed the job; nil before Unswitch
 	unstage  context.CancelFunc    // cancels the fetch of its files; nil before it begins
+	waits    bool                  // for its steward to have the order
+	killed   *string               // the reason of a kill that waits for that; nil: there is none
 }
 
 // withSwitcher calls do unless the job is forgotten, since another job may have its number by then.

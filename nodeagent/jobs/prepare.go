@@ -42,6 +42,7 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 		return
 	}
 	j := js.newJob(order)
+	j.waits = true
 	j.endLaunch = js.options.Pool.Launching()
 	j.account.Ordered(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, js.options.BootID, j.id)
@@ -85,6 +86,7 @@ func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 // prepare gives the job a steward, which prepares it.
 func (j *Job) prepare() {
 	defer close(j.claimed)
+	defer j.killLate()
 	defer j.step(jobstate.Settled)
 	switch err := j.makeReady(); {
 	case errors.Is(err, errKilled):
