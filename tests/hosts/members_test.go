@@ -81,6 +81,7 @@ func (s *site) drain(first *host) {
 	if got := first.must("scored job list | awk '$1 == " + later + "'"); got == "" {
 		s.t.Errorf("job %s has run on a host that was drained", later)
 	}
+	s.types(first, "scored node list -s drained,silent,lost")
 	s.types(first, "scored node show host3")
 	s.types(first, "scored node resume host3")
 	first.must("scored job wait " + later)

@@ -52,6 +52,7 @@ var typed = map[string]line{
 	"scored token create | ssh host4 scored join -": {"remove", joins},
 	"ssh host4 systemctl enable --now score-agent":  {"remove", silent},
 	`scored node drain host3 --reason "new disk"`:   {"remove", silent},
+	"scored node list -s drained,silent,lost":       {"remove", `^NAME .*\nhost3 +drained .*\n?$`},
 	"scored node show host3": {
 		"remove",
 		`^node +host3\nstate +drained since .*\ndrained +by root at .*: new disk\n`,
