@@ -66,6 +66,7 @@ type combination struct {
 	taken   atomic.Uint64 // messages
 	stop    atomic.Bool
 	ended   chan error
+	oneCPU  bool // for both ends
 }
 
 func newCombination(how Combination, peers int) (*combination, error) {
@@ -91,7 +92,7 @@ func newCombination(how Combination, peers int) (*combination, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &combination{img: img, asked: make(chan uint32, abi.MaxLanes), ended: make(chan error, 1)}
+	c := &combination{img: img, asked: make(chan uint32, abi.MaxLanes), ended: make(chan error, 1), oneCPU: runtime.GOMAXPROCS(0) == 1}
 	me, err := channels.Self()
 	if err != nil {
 		return nil, errors.Join(err, img.Close())
@@ -163,8 +164,16 @@ func (c *combination) send(i uint64, from uint32) error {
 		if len(c.ended) > 0 {
 			return nil // its error is the receiver's
 		}
+		c.pause()
 	}
 	return nil
+}
+
+// pause lets the other end run where it cannot at the same time.
+func (c *combination) pause() {
+	if c.oneCPU {
+		runtime.Gosched()
+	}
 }
 
 func (c *combination) receive() {
@@ -173,6 +182,7 @@ func (c *combination) receive() {
 	for !c.stop.Load() {
 		m, ok := c.in.Poll()
 		if !ok {
+			c.pause()
 			continue
 		}
 		if err := c.in.Release(m); err != nil {
