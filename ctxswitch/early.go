@@ -176,14 +176,9 @@ func (m *Machine) recordEarly() {
 		return
 	}
 	for i := range m.jobs {
-		j := &m.jobs[i]
-		if !j.unrecorded {
-			continue
-		}
-		j.unrecorded = false
-		m.record.Out = append(m.record.Out, j.id)
-		if j.stays {
-			m.counters[CountStays] += uint64(j.contexts)
+		if j := &m.jobs[i]; j.unrecorded {
+			j.unrecorded = false
+			m.recordOut(j)
 		}
 	}
 }

@@ -35,10 +35,7 @@ func (m *Machine) order(now int64, j *job, s Step) {
 		j.bound = revoked
 	case Stop:
 		m.noteStop(now, j, by)
-		m.record.Out = append(m.record.Out, j.id)
-		if j.stays {
-			m.counters[CountStays] += uint64(j.contexts)
-		}
+		m.recordOut(j)
 	case Save:
 		j.bound = saved
 	case Load:
@@ -79,6 +76,14 @@ func (m *Machine) launch(now int64) {
 func (m *Machine) noteStop(now int64, j *job, by int64) {
 	j.phase, j.mixed, j.stopSeq, j.stopAt, j.stopBy = PhaseStopping, false, m.seq, now, by
 	j.ran += time.Duration(now - j.since)
+}
+
+// recordOut enters a job that was ordered to stop into the record of the switch.
+func (m *Machine) recordOut(j *job) {
+	m.record.Out = append(m.record.Out, j.id)
+	if j.stays {
+		m.counters[CountStays] += uint64(j.contexts)
+	}
 }
 
 // noteThaw notes that a job was ordered to continue.

@@ -77,16 +77,9 @@ func expand(nodes []string, item string) ([]string, error) {
 
 // expandRange expands a range. It keeps leading zeros: n[01-03] are n01, n02, n03.
 func expandRange(nodes []string, prefix, part, suffix string) ([]string, error) {
-	low, high, isRange := strings.Cut(part, "-")
-	if !isRange {
-		high = low
-	}
-	first, err := strconv.ParseUint(low, 10, 32)
-	if err != nil {
-		return nil, errBrackets
-	}
-	last, err := strconv.ParseUint(high, 10, 32)
-	if err != nil || last < first {
+	low, _, _ := strings.Cut(part, "-")
+	first, last, ok := ParseRange(part)
+	if !ok {
 		return nil, errBrackets
 	}
 	if last-first >= maxNodes || len(nodes)+int(last-first) >= maxNodes {
@@ -96,6 +89,18 @@ func expandRange(nodes []string, prefix, part, suffix string) ([]string, error) 
 		nodes = append(nodes, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, suffix))
 	}
 	return nodes, nil
+}
+
+// ParseRange reads a number, or two with a hyphen between them (1-4). The last is not less than the
+// first, and both are below 1<<32.
+func ParseRange(text string) (first, last uint64, ok bool) {
+	low, high, isRange := strings.Cut(text, "-")
+	if !isRange {
+		high = low
+	}
+	first, errLow := strconv.ParseUint(low, 10, 32)
+	last, errHigh := strconv.ParseUint(high, 10, 32)
+	return first, last, errLow == nil && errHigh == nil && first <= last
 }
 
 // minRange is the shortest run of nodes that FormatNodes writes as a range: n1,n2 is as short as

@@ -2,7 +2,7 @@ package config
 
 import (
 	"fmt"
-	"strconv"
+	"score/cmd/cmdline"
 	"strings"
 )
 
@@ -18,13 +18,8 @@ type CPUList []int
 func (c *CPUList) UnmarshalText(text []byte) error {
 	list := CPUList{}
 	for part := range strings.SplitSeq(string(text), ",") {
-		low, high, isRange := strings.Cut(strings.TrimSpace(part), "-")
-		if !isRange {
-			high = low
-		}
-		first, errLow := strconv.ParseUint(low, 10, 32)
-		last, errHigh := strconv.ParseUint(high, 10, 32)
-		if errLow != nil || errHigh != nil || last < first || last > maxCPU {
+		first, last, ok := cmdline.ParseRange(strings.TrimSpace(part))
+		if !ok || last > maxCPU {
 			return fmt.Errorf("%q: write CPUs as in \"1-3,8\" or [1, 2, 3, 8]", part)
 		}
 		for cpu := first; cpu <= last; cpu++ {
