@@ -35,11 +35,11 @@
 // ranks that die, with the driver lock in hand or not; processes that do not let go of it; parts of
 // a job that end while the rest goes on; jobs that come, end and are ended at any instant, with the
 // plan changed by each; plans that come late; another leader with another clock; a node's clock
-// that is stepped; freezes that do not come in time, jobs with so many threads that they are stopped ahead
-// of the ends of their slices or sit slices out (their turns are not checked), launches cut short; processes that write into
-// their images what they like, after which nothing is checked of their jobs. Flushes whose time is
-// over follow from these. When the faults are over the gangs go on taking turns until all have done
-// their work.
+// that is stepped; freezes that do not come in time, jobs with so many threads that they are
+// stopped ahead of the ends of their slices or sit slices out (their turns are not checked),
+// launches cut short; processes that write into their images what they like, after which nothing is
+// checked of their jobs. Flushes whose time is over follow from these. When the faults are over the
+// gangs go on taking turns until all have done their work.
 //
 // # Ranks with transports
 //
