@@ -10,6 +10,9 @@ import (
 // openChannels makes the job known to the data plane, before any node may start it, and returns the
 // socket for its ranks. If that fails, the job runs without channels.
 func (j *Job) openChannels(steward *stewardpool.Steward) (socket string) {
+	if j.isKilled() {
+		return "" // the job may be forgotten, and its number another job's
+	}
 	j.spares = newSpareKeeper(steward.Socket(), j.id)
 	channels, err := j.options.Plane.Add(j.ctx, j.order, steward.Pid(), dataplane.Spares{Keep: j.spares.keep})
 	if err != nil {

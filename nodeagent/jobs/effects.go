@@ -1,9 +1,9 @@
 package jobs
 
 import (
+	"cmp"
 	"score/ctxswitch"
 	"score/nodeagent/jobstate"
-	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 	"time"
@@ -67,7 +67,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 		j.watches.Add(1)
 		j.options.Go(j.watchKill)
 	case jobstate.KillSteward:
-		_ = steward.Kill()
+		j.killSteward()
 	case jobstate.KillQuickly:
 		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // the next attempt kills the rest
 	case jobstate.KillPatiently:
@@ -95,35 +95,22 @@ func (j *Job) apply(effect jobstate.Effect) {
 // kill ends the job here in any phase; NodeDone reports its end.
 func (j *Job) kill(reason string) {
 	j.options.Logger.Debug("job is killed", zap.Uint64("job", j.id), zap.String("reason", reason))
-	j.withSteward(func(s *stewardpool.Steward) error { return s.Reason(reason) })
+	j.mu.Lock()
+	j.reason = cmp.Or(j.reason, reason)
+	j.mu.Unlock()
 	j.step(jobstate.Kill)
 }
 
-// deferKill keeps a kill until the job's steward has its order, and reports whether it did. Why a
-// detached job could not start is in its output file, which the steward of the job's first node
-// writes. A kill cannot hasten what comes before: only the fetch of files ends early.
-func (j *Job) deferKill(reason string) bool {
-	spec := j.order.GetSpec()
-	if !spec.GetDetached() || j.order.GetNodeIndex() != 0 || reason == "" || len(spec.GetStaged()) > 0 {
-		return false
-	}
+// killSteward orders the steward to kill the job, and gives it the reason: it may not have had the
+// job when the job was killed.
+func (j *Job) killSteward() {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.waits && j.killed == nil {
-		j.killed = &reason
-	}
-	return j.waits
-}
-
-// killLate carries out a kill that has waited.
-func (j *Job) killLate() {
-	j.mu.Lock()
-	j.waits = false
-	reason := j.killed
+	steward, reason := j.steward, j.reason
 	j.mu.Unlock()
-	if reason != nil {
-		j.kill(*reason)
+	if reason != "" {
+		_ = steward.Reason(reason)
 	}
+	_ = steward.Kill()
 }
 
 // watchKill ticks the machine, which ends the job without its steward when that takes too long.

@@ -34,7 +34,7 @@ type Job struct {
 	// mark is in the environment of all its processes. It is unique among all jobs on this machine,
 	// ever.
 	mark string
-	// ctx ends when the job is forgotten.
+	// ctx ends when the job is forgotten; if its steward explains, not before it has one.
 	ctx    context.Context
 	cancel context.CancelFunc
 	// owned holds its files.
@@ -70,8 +70,7 @@ type Job struct {
 	done     *scorev1.AgentMessage // NodeDone, once the job's files and channels are removed
 	removed  <-chan switcher.Usage // gets the usage once the switching thread has removed the job; nil before Unswitch
 	unstage  context.CancelFunc    // cancels the fetch of its files; nil before it begins
-	waits    bool                  // for its steward to have the order
-	killed   *string               // the reason of a kill that waits for that; nil: there is none
+	reason   string                // why it was killed; "": no reason was given
 }
 
 // withSwitcher calls do unless the job is forgotten, since another job may have its number by then.
@@ -94,6 +93,13 @@ func (j *Job) isKilled() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.state.Killed()
+}
+
+// isEnding reports whether the job was killed and has no use for a steward.
+func (j *Job) isEnding() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.Phase() >= jobstate.Orphaned
 }
 
 // IsOver reports whether no process of the job is left here.
@@ -155,6 +161,13 @@ func (p part) InGroup() bool { return p.Container.FD() >= 0 }
 func (j *Job) countReader() (end func()) {
 	j.readers.Add(1)
 	return func() { j.readers.Add(-1) }
+}
+
+// explains reports whether the steward here writes why the job did not start, since nobody is
+// attached to read it. The steward of a job with staged files does so only once these are here.
+func (j *Job) explains() bool {
+	spec := j.order.GetSpec()
+	return spec.GetDetached() && j.order.GetNodeIndex() == 0 && len(spec.GetStaged()) == 0
 }
 
 // place returns the job's place on this node.

@@ -94,7 +94,11 @@ func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 		over:      make(chan struct{}),
 		relays:    newRelays(js.relays.of(order.GetUser().GetUid())),
 	}
-	j.state = jobstate.New(jobstate.Config{Ranks: j.place().GetRanks(), Recover: order.GetSpec().GetRecover()})
+	j.state = jobstate.New(jobstate.Config{
+		Ranks:    j.place().GetRanks(),
+		Recover:  order.GetSpec().GetRecover(),
+		Explains: j.explains(),
+	})
 	for _, place := range order.GetPlaces() {
 		js.options.Peers.Expect(place.GetAddress(), place.GetNode())
 	}
@@ -150,11 +154,15 @@ func (js *Jobs) Forget(id uint64) {
 	}
 	j.step(jobstate.Forget)
 	js.options.Files.Release(id)
-	j.cancel()
+	if !j.explains() {
+		j.cancel()
+	}
 	j.endLaunch()
 	j.withChannels((*dataplane.Job).Over)
 	js.options.Go(func() {
 		defer js.table.Remove(j)
+		<-j.claimed
+		j.cancel()
 		<-j.removed
 		<-j.retired
 		j.retire()

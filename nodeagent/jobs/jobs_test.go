@@ -274,3 +274,18 @@ func TestKillBeforeTheSteward(t *testing.T) {
 		t.Error("its end is not reported again")
 	}
 }
+
+// The first node's steward writes why a detached job did not start: the job gets one though it was
+// killed and forgotten before.
+func TestKillBeforeTheStewardThatExplains(t *testing.T) {
+	n := newNode(t)
+	p := order(7)
+	p.Spec.Detached = true
+	j := n.add(p)
+	n.Kill(&scorev1.Kill{JobId: 7, Reason: "node n2: there is no program"})
+	n.Kill(&scorev1.Kill{JobId: 7, Reason: "another"})
+	j.step(jobstate.Claimed)
+	if j.isEnding() || j.reason != "node n2: there is no program" {
+		t.Error("it ends without an explanation:", j.state.Phase(), j.reason)
+	}
+}

@@ -26,9 +26,7 @@ func (j *Job) withSteward(do func(*stewardpool.Steward) error) {
 // Kill ends a job. It reports a job that is not here as done.
 func (js *Jobs) Kill(order *scorev1.Kill) {
 	if j := js.Get(order.GetJobId()); j != nil {
-		if !j.deferKill(order.GetReason()) {
-			j.kill(order.GetReason())
-		}
+		j.kill(order.GetReason())
 		return
 	}
 	done := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{

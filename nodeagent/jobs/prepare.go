@@ -42,7 +42,6 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 		return
 	}
 	j := js.newJob(order)
-	j.waits = true
 	j.endLaunch = js.options.Pool.Launching()
 	j.account.Ordered(realtime.Now())
 	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, js.options.BootID, j.id)
@@ -86,7 +85,6 @@ func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
 // prepare gives the job a steward, which prepares it.
 func (j *Job) prepare() {
 	defer close(j.claimed)
-	defer j.killLate()
 	defer j.step(jobstate.Settled)
 	switch err := j.makeReady(); {
 	case errors.Is(err, errKilled):
@@ -162,7 +160,7 @@ func (j *Job) claimSteward() (*stewardpool.Steward, error) {
 	j.mu.Lock()
 	j.steward = steward
 	j.mu.Unlock()
-	if j.step(jobstate.Claimed); j.isKilled() {
+	if j.step(jobstate.Claimed); j.isEnding() {
 		return nil, errKilled
 	}
 	// If nothing can enforce a limit, the notes in Hello say so.

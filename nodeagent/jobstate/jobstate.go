@@ -7,10 +7,11 @@ import (
 
 // Machine is the state of one job's part on this node. It is for one goroutine at a time.
 type Machine struct {
-	phase   Phase
-	recover bool
-	left    []uint32 // ranks whose end was not reported
-	effects []Effect // of the present step
+	phase    Phase
+	recover  bool
+	explains bool
+	left     []uint32 // ranks whose end was not reported
+	effects  []Effect // of the present step
 
 	steward   bool // the job has or had a steward
 	lost      bool // the steward has crashed or was given up: phase >= Orphaned
@@ -31,7 +32,7 @@ type Machine struct {
 
 // New returns the machine of an ordered job.
 func New(config Config) *Machine {
-	return &Machine{recover: config.Recover, left: slices.Clone(config.Ranks)}
+	return &Machine{recover: config.Recover, explains: config.Explains, left: slices.Clone(config.Ranks)}
 }
 
 // Phase returns the job's phase.
@@ -117,14 +118,18 @@ func (m *Machine) apply(now time.Time, event Event) {
 	}
 }
 
-// claim continues with the job's new steward, unless the job was killed meanwhile.
+// claim continues with the job's new steward. If the job was killed meanwhile, the steward has only
+// to explain that.
 func (m *Machine) claim() {
 	m.steward = true
-	if m.killed {
+	switch {
+	case !m.killed:
+		m.enter(Preparing, Switch)
+	case m.explains:
+		m.enter(Preparing)
+	default:
 		m.enter(Clearing, Clear)
-		return
 	}
-	m.enter(Preparing, Switch)
 }
 
 // settle records that the steward has its order or will never have one, and completes a kill that

@@ -85,7 +85,7 @@ func (c *checker) checkInvariants(effects []Effect) error {
 }
 
 // TestScripts runs the scripts in testdata. A line is an event, "exited RANK", "after DURATION",
-// which passes deadlines on the way, or "job" with "recover" and ranks, which begins.
+// which passes deadlines on the way, or "job" with "recover", "explains" and ranks, which begins.
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
 
 func runScript(t *testing.T, text string) string {
@@ -118,7 +118,7 @@ func runScript(t *testing.T, text string) string {
 		}
 		switch words[0] {
 		case "job":
-			config := Config{Recover: slices.Contains(words, "recover")}
+			config := Config{Recover: slices.Contains(words, "recover"), Explains: slices.Contains(words, "explains")}
 			for _, word := range words[1:] {
 				if rank, err := strconv.Atoi(word); err == nil {
 					config.Ranks = append(config.Ranks, uint32(rank))
@@ -158,7 +158,11 @@ func runScript(t *testing.T, text string) string {
 // for no event from its steward after a bounded time.
 func TestRules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := newChecker(Config{Ranks: []uint32{0, 1}, Recover: rapid.Bool().Draw(t, "recover")})
+		c := newChecker(Config{
+			Ranks:    []uint32{0, 1},
+			Recover:  rapid.Bool().Draw(t, "recover"),
+			Explains: rapid.Bool().Draw(t, "explains"),
+		})
 		step := func(event Event) {
 			if _, err := c.step(event); err != nil {
 				t.Fatal(err)

@@ -50,12 +50,17 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	}
 	s.help(func() {
 		err := j.prepare(s)
-		if reason := j.killedFor.Load(); reason != nil {
-			j.storeReason(*reason)
-		} else if err != nil {
-			j.storeReason(j.failure(err))
-		}
-		s.loop.post(func() { s.prepared(err) })
+		told := j.explain(err)
+		s.loop.post(func() {
+			if told || j.killedFor.Load() == nil {
+				s.prepared(err)
+				return
+			}
+			s.help(func() { // the reason has come since
+				j.explain(err)
+				s.loop.post(func() { s.prepared(err) })
+			})
+		})
 	})
 }
 

@@ -29,6 +29,21 @@ func (j *job) writesReason() bool {
 	return j.spec.GetDetached() && j.order.GetJob().GetNodeIndex() == 0
 }
 
+// explain writes why the job was killed while it was prepared, or why its preparation failed, if
+// either is so. It reports whether it did.
+func (j *job) explain(failed error) bool {
+	reason := j.killedFor.Load()
+	switch {
+	case reason != nil:
+		j.storeReason(*reason)
+	case failed != nil:
+		j.storeReason(j.failure(failed))
+	default:
+		return false
+	}
+	return true
+}
+
 // storeReason writes why the job cannot start to its output file, which it opens if necessary. It
 // does not report errors: the job's end carries the reason as well.
 func (j *job) storeReason(reason string) {
