@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"score/ctxswitch"
 	"score/nodeagent/jobstate"
+	"score/nodeagent/stewardpool"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 	"time"
@@ -67,7 +68,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 		j.watches.Add(1)
 		j.options.Go(j.watchKill)
 	case jobstate.KillSteward:
-		j.killSteward()
+		j.withSteward(j.killSteward)
 	case jobstate.KillQuickly:
 		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // the next attempt kills the rest
 	case jobstate.KillPatiently:
@@ -101,16 +102,18 @@ func (j *Job) kill(reason string) {
 	j.step(jobstate.Kill)
 }
 
-// killSteward orders the steward to kill the job, and gives it the reason: it may not have had the
-// job when the job was killed.
-func (j *Job) killSteward() {
+// killSteward orders the steward to kill the job. The reason goes with each such order, since the
+// steward may not have had the job at the first.
+func (j *Job) killSteward(steward *stewardpool.Steward) error {
 	j.mu.Lock()
-	steward, reason := j.steward, j.reason
+	reason := j.reason
 	j.mu.Unlock()
 	if reason != "" {
-		_ = steward.Reason(reason)
+		if err := steward.Reason(reason); err != nil {
+			return err
+		}
 	}
-	_ = steward.Kill()
+	return steward.Kill()
 }
 
 // watchKill ticks the machine, which ends the job without its steward when that takes too long.

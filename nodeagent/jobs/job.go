@@ -95,7 +95,7 @@ func (j *Job) isKilled() bool {
 	return j.state.Killed()
 }
 
-// isEnding reports whether the job was killed and has no use for a steward.
+// isEnding reports whether only the end of the job is left to do.
 func (j *Job) isEnding() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

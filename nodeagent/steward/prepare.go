@@ -50,17 +50,20 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	}
 	s.help(func() {
 		err := j.prepare(s)
-		told := j.explain(err)
-		s.loop.post(func() {
-			if told || j.killedFor.Load() == nil {
-				s.prepared(err)
-				return
-			}
-			s.help(func() { // the reason has come since
-				j.explain(err)
-				s.loop.post(func() { s.prepared(err) })
-			})
-		})
+		s.endPreparation(j, err)
+	})
+}
+
+// endPreparation writes why the job does not start, if so, and has the core loop report the result
+// of the preparation. Only a helper may call it, since writing may wait for a file system.
+func (s *steward) endPreparation(j *job, err error) {
+	explained := j.explain(err)
+	s.loop.post(func() {
+		if !explained && j.killedFor.Load() != nil { // the reason has come since
+			s.help(func() { s.endPreparation(j, err) })
+			return
+		}
+		s.prepared(err)
 	})
 }
 

@@ -92,7 +92,12 @@ func newCombination(how Combination, peers int) (*combination, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &combination{img: img, asked: make(chan uint32, abi.MaxLanes), ended: make(chan error, 1), oneCPU: runtime.GOMAXPROCS(0) == 1}
+	c := &combination{
+		img:    img,
+		asked:  make(chan uint32, abi.MaxLanes),
+		ended:  make(chan error, 1),
+		oneCPU: runtime.GOMAXPROCS(0) == 1,
+	}
 	me, err := channels.Self()
 	if err != nil {
 		return nil, errors.Join(err, img.Close())
