@@ -16,6 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// pmixDrain bounds the reads of what a dead rank has sent, some of which may still be in the rank's half
+// of the connection: by Linux's defaults the two halves hold up to 10 MB.
+const pmixDrain = 1024
+
 // pmixBacklog is how many ranks may be about to connect; they come at once.
 const pmixBacklog = 4096
 
@@ -142,7 +146,7 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	e, rank := s.job.pmix, int(s.job.ranks[k].rank)
 	engine := e.server.Engine()
 	if id, ok := e.server.Conn(rank); ok {
-		for range pmiDrain {
+		for range pmixDrain {
 			if !s.readPMIx(id) {
 				break
 			}
