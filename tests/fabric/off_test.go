@@ -19,6 +19,8 @@ const (
 	enough = 500
 	// looks at each of the two jobs while it is off.
 	looks = 2
+	// maxTries bounds the tries for one look. On a busy machine most take longer than a slice.
+	maxTries = 100
 	// maxChannels are more than half of a node's: two jobs with as many do not fit beside each
 	// other.
 	maxChannels = nodeagent.DefaultChannels/2 + 1
@@ -91,7 +93,7 @@ func (s *scene) compareTraffic(m meters, off, on *job) {
 		had, packets, exchanged := s.processor(off), m.sum(offEnds)-offBefore, m.sum(onEnds)-onBefore
 		lost := m.lost(s.T)
 		if !s.isOn(on) || time.Since(began) > slice || lost > 0 {
-			if tries == 20 {
+			if tries == maxTries {
 				s.T.Fatalf("no look in %d tries: the last took %v, and %d packets were not counted", tries, time.Since(began), lost)
 			}
 			continue
