@@ -21,6 +21,9 @@ const (
 	asksAtOnce = 256
 	// askBytes of a request count as another one.
 	askBytes = 4 << 10
+	// askTurn is the least pause when requests wait: many that go together cost the daemons less than
+	// as many that come one by one.
+	askTurn = 60 * time.Millisecond
 )
 
 // asks are a job's requests to the leader that have not been sent: more than it may send now.
@@ -28,7 +31,7 @@ type asks struct {
 	waiting []request
 	left    float64   // requests that may be sent now; below 0 after a long one
 	at      time.Time // of left
-	next    time.Time // when the first of waiting may be sent, after a turn of paceTurn; zero: none waits
+	next    time.Time // when the first of waiting may be sent, after a turn of askTurn; zero: none waits
 }
 
 // take returns the requests that may be sent now by a node with so many ranks of a job on so many
@@ -46,7 +49,7 @@ func (a *asks) take(now time.Time, ranks, nodes int) []request {
 	}
 	taken := a.waiting[:n:n]
 	if a.waiting = a.waiting[n:]; len(a.waiting) > 0 {
-		a.next = now.Add(max(time.Duration((1-a.left)/rate*float64(time.Second))+time.Microsecond, paceTurn))
+		a.next = now.Add(max(time.Duration((1-a.left)/rate*float64(time.Second))+time.Microsecond, askTurn))
 	}
 	return taken
 }

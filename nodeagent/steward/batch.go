@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"score/nodeagent/launch"
+	"score/nodeagent/steward/loop"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 
@@ -180,14 +181,14 @@ func (j *job) launchRank(k int, c *childFDs) launch.Rank {
 func (b *batch) closeChildren() {
 	for i := range b.opened {
 		c := &b.children[i]
-		closeFD(c.stdin)
+		loop.CloseFD(c.stdin)
 		if c.stdout != c.stdin {
-			closeFD(c.stdout)
+			loop.CloseFD(c.stdout)
 		}
 		if c.stderr != c.stdout {
-			closeFD(c.stderr)
+			loop.CloseFD(c.stderr)
 		}
-		closeFD(c.pmi)
+		loop.CloseFD(c.pmi)
 	}
 	b.opened = 0
 }
@@ -196,7 +197,7 @@ func (b *batch) closeChildren() {
 func (b *batch) closeOwn() {
 	for _, fds := range [...][]int{b.ports, b.outputs, b.sinks} {
 		for _, fd := range fds {
-			closeFD(fd)
+			loop.CloseFD(fd)
 		}
 	}
 }

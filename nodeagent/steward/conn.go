@@ -3,6 +3,7 @@ package steward
 import (
 	"errors"
 	"score/nodeagent/pmi/pmix"
+	"score/nodeagent/steward/loop"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -34,7 +35,8 @@ type conn struct {
 
 // clients is what the connections of a job's ranks have in common.
 type clients struct {
-	unsent int // sum of theirs
+	loop   *loop.Loop // watches them
+	unsent int        // sum of theirs
 	// crowded is set while too many messages to other nodes are not acknowledged.
 	crowded bool
 	held    []heldConn
@@ -44,71 +46,71 @@ type clients struct {
 // other nodes their messages.
 type heldConn struct {
 	conn *conn
-	tag  tag
+	tag  loop.Tag
 }
 
-// closeConn ends a connection.
-func (l *loop) closeConn(c *conn) {
-	l.unwatch(c.fd) // a forked child of the rank may hold the other end
-	closeFD(c.fd)
+// close ends a connection.
+func (cs *clients) close(c *conn) {
+	cs.loop.Unwatch(c.fd) // a forked child of the rank may hold the other end
+	loop.CloseFD(c.fd)
 	c.fd = -1
-	l.setUnsent(c, nil)
+	cs.setUnsent(c, nil)
 }
 
 // setUnsent counts what waits for a client. Once it is half as much as holds requests, these are read
 // again.
-func (l *loop) setUnsent(c *conn, unsent []byte) {
-	l.clients.unsent += len(unsent) - len(c.unsent)
+func (cs *clients) setUnsent(c *conn, unsent []byte) {
+	cs.unsent += len(unsent) - len(c.unsent)
 	c.unsent = unsent
-	l.release()
+	cs.release()
 }
 
 // setCrowded sets whether requests wait for other nodes.
-func (l *loop) setCrowded(crowded bool) {
-	if l.clients.crowded != crowded {
-		l.clients.crowded = crowded
-		l.release()
+func (cs *clients) setCrowded(crowded bool) {
+	if cs.crowded != crowded {
+		cs.crowded = crowded
+		cs.release()
 	}
 }
 
 // release lets the requests that wait be read again if nothing holds them any more.
-func (l *loop) release() {
-	if l.clients.unsent > unsentPause/2 || l.clients.crowded {
+func (cs *clients) release() {
+	if cs.unsent > unsentPause/2 || cs.crowded {
 		return
 	}
-	for _, h := range l.clients.held {
+	for _, h := range cs.held {
 		if h.conn.fd >= 0 && len(h.conn.unsent) == 0 {
-			_ = l.changeWatch(h.conn.fd, unix.EPOLLIN, h.tag)
+			_ = cs.loop.ChangeWatch(h.conn.fd, unix.EPOLLIN, h.tag)
 		}
 	}
-	l.clients.held = nil
+	cs.held = nil
 }
 
 // mayRead reports whether events of a connection, which the loop watches as t, call for a read now.
-func (l *loop) mayRead(c *conn, t tag, events uint32) bool {
+func (cs *clients) mayRead(c *conn, t loop.Tag, events uint32) bool {
 	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		return true
 	}
-	return events&unix.EPOLLIN != 0 && !l.hold(c, t)
+	return events&unix.EPOLLIN != 0 && !cs.hold(c, t)
 }
 
 // hold reports whether a client's requests must wait because too much waits for others or for other
 // nodes, and then does not watch for them until half of that has been read.
-func (l *loop) hold(c *conn, t tag) bool {
-	if l.clients.unsent <= unsentPause && !l.clients.crowded {
+func (cs *clients) hold(c *conn, t loop.Tag) bool {
+	if cs.unsent <= unsentPause && !cs.crowded {
 		return false
 	}
-	_ = l.changeWatch(c.fd, 0, t)
-	l.clients.held = append(l.clients.held, heldConn{c, t})
+	_ = cs.loop.ChangeWatch(c.fd, 0, t)
+	cs.held = append(cs.held, heldConn{c, t})
 	return true
 }
 
 // send writes as much as the client takes, and keeps the rest until the descriptor, which the loop
 // watches as t, is writable. It returns errUnsent if the rest is too large; then the connection ends.
-func (l *loop) send(c *conn, t tag, data []byte) error {
+func (cs *clients) send(c *conn, t loop.Tag, data []byte) error {
 	waited := len(c.unsent) > 0
 	if waited {
-		l.setUnsent(c, append(c.unsent, data...))
+		cs.setUnsent(c, append(c.unsent, data...))
 		data = c.unsent
 	}
 	n, err := writeSome(c.fd, data)
@@ -117,20 +119,20 @@ func (l *loop) send(c *conn, t tag, data []byte) error {
 	}
 	switch rest := data[n:]; {
 	case len(rest) == 0:
-		l.setUnsent(c, nil)
+		cs.setUnsent(c, nil)
 		if waited {
-			_ = l.changeWatch(c.fd, unix.EPOLLIN, t)
+			_ = cs.loop.ChangeWatch(c.fd, unix.EPOLLIN, t)
 		}
-	case len(rest) > unsentLimit || l.clients.unsent-len(c.unsent)+len(rest) > unsentMost:
-		l.setUnsent(c, nil)
+	case len(rest) > unsentLimit || cs.unsent-len(c.unsent)+len(rest) > unsentMost:
+		cs.setUnsent(c, nil)
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // the next read finds its end
-		_ = l.changeWatch(c.fd, unix.EPOLLIN, t)
+		_ = cs.loop.ChangeWatch(c.fd, unix.EPOLLIN, t)
 		return errUnsent
 	case waited:
-		l.setUnsent(c, rest)
+		cs.setUnsent(c, rest)
 	default:
-		l.setUnsent(c, slices.Clone(rest))
-		_ = l.changeWatch(c.fd, unix.EPOLLOUT, t)
+		cs.setUnsent(c, slices.Clone(rest))
+		_ = cs.loop.ChangeWatch(c.fd, unix.EPOLLOUT, t)
 	}
 	return nil
 }

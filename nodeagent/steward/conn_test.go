@@ -3,22 +3,34 @@ package steward
 import (
 	"bytes"
 	"errors"
+	"score/nodeagent/steward/loop"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// clientOf returns the steward's end of a connection that its loop watches, and the client's.
-func clientOf(t *testing.T, l *loop) (*conn, int) {
+// testClients returns clients without any, in a loop.
+func testClients(t *testing.T) *clients {
+	t.Helper()
+	l, err := loop.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return &clients{loop: l}
+}
+
+// clientOf returns the steward's end of a connection that their loop watches, and the client's.
+func clientOf(t *testing.T, cs *clients) (*conn, int) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := &conn{fd: fds[0]}
-	t.Cleanup(func() { l.closeConn(c); closeFD(fds[1]) })
-	if err := l.watch(c.fd, unix.EPOLLIN, tag{kind: kindPMI}); err != nil {
+	t.Cleanup(func() { cs.close(c); loop.CloseFD(fds[1]) })
+	if err := cs.loop.Watch(c.fd, unix.EPOLLIN, loop.Tag{Kind: kindPMI}); err != nil {
 		t.Fatal(err)
 	}
 	return c, fds[1]
@@ -26,11 +38,11 @@ func clientOf(t *testing.T, l *loop) (*conn, int) {
 
 // askingClient returns a client whose request waits to be read, how the loop watches it, and a function
 // that reports whether the loop reports it.
-func askingClient(t *testing.T, l *loop) (c *conn, at tag, reported func() bool) {
+func askingClient(t *testing.T, cs *clients) (c *conn, at loop.Tag, reported func() bool) {
 	t.Helper()
-	c, peer := clientOf(t, l)
-	at = tag{kind: kindPMI, index: 7}
-	if err := l.changeWatch(c.fd, unix.EPOLLIN, at); err != nil {
+	c, peer := clientOf(t, cs)
+	at = loop.Tag{Kind: kindPMI, Index: 7}
+	if err := cs.loop.ChangeWatch(c.fd, unix.EPOLLIN, at); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
@@ -38,7 +50,7 @@ func askingClient(t *testing.T, l *loop) (c *conn, at tag, reported func() bool)
 	}
 	return c, at, func() bool {
 		t.Helper()
-		events, err := l.wait(time.Now().Add(50 * time.Millisecond))
+		events, err := cs.loop.Wait(time.Now().Add(50 * time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +61,8 @@ func askingClient(t *testing.T, l *loop) (c *conn, at tag, reported func() bool)
 // TestSendToSlowClient sends more than a socket holds: all of it comes, in order, as the client
 // reads.
 func TestSendToSlowClient(t *testing.T) {
-	l := testLoop(t)
-	c, client := clientOf(t, l)
+	cs := testClients(t)
+	c, client := clientOf(t, cs)
 	want := make([]byte, 4<<20)
 	for i := range want {
 		want[i] = byte(i >> 8)
@@ -58,7 +70,7 @@ func TestSendToSlowClient(t *testing.T) {
 	half := len(want) / 2
 	send := func(data []byte) {
 		t.Helper()
-		if err := l.send(c, tag{kind: kindPMI}, data); err != nil {
+		if err := cs.send(c, loop.Tag{Kind: kindPMI}, data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +89,7 @@ func TestSendToSlowClient(t *testing.T) {
 		if len(c.unsent) == 0 {
 			continue
 		}
-		events, err := l.wait(time.Now().Add(10 * time.Second))
+		events, err := cs.loop.Wait(time.Now().Add(10 * time.Second))
 		if err != nil || len(events) != 1 || events[0].Events&unix.EPOLLOUT == 0 {
 			t.Fatalf("events %v, error %v, %d bytes unsent", events, err, len(c.unsent))
 		}
@@ -93,14 +105,14 @@ func TestSendToSlowClient(t *testing.T) {
 
 // TestSendToDeafClient sends until the bound: the client is hung up on, and nothing is kept for it.
 func TestSendToDeafClient(t *testing.T) {
-	l := testLoop(t)
-	c, _ := clientOf(t, l)
+	cs := testClients(t)
+	c, _ := clientOf(t, cs)
 	var err error
 	for range 3 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = l.send(c, tag{kind: kindPMI}, make([]byte, unsentLimit/2))
+		err = cs.send(c, loop.Tag{Kind: kindPMI}, make([]byte, unsentLimit/2))
 	}
 	if !errors.Is(err, errUnsent) {
 		t.Errorf("more than the bound: %v", err)
@@ -108,7 +120,7 @@ func TestSendToDeafClient(t *testing.T) {
 	if len(c.unsent) != 0 {
 		t.Errorf("%d bytes are kept", len(c.unsent))
 	}
-	events, err := l.wait(time.Now().Add(10 * time.Second))
+	events, err := cs.loop.Wait(time.Now().Add(10 * time.Second))
 	if err != nil || len(events) != 1 || events[0].Events&unix.EPOLLIN == 0 {
 		t.Errorf("events %v, error %v: the end of the connection is not noticed", events, err)
 	}
@@ -118,46 +130,46 @@ func TestSendToDeafClient(t *testing.T) {
 // requests of the others wait, and all are read once half has been taken. Beyond the bound for all, the
 // next client is hung up on.
 func TestDeafClientsTogether(t *testing.T) {
-	l := testLoop(t)
-	asking, at, asks := askingClient(t, l)
+	cs := testClients(t)
+	asking, at, asks := askingClient(t, cs)
 	var deaf []*conn
 	fill := func(most int) (err error) {
-		for err == nil && l.clients.unsent <= most {
-			c, _ := clientOf(t, l)
+		for err == nil && cs.unsent <= most {
+			c, _ := clientOf(t, cs)
 			deaf = append(deaf, c)
-			err = l.send(c, tag{kind: kindPMI}, make([]byte, unsentLimit))
+			err = cs.send(c, loop.Tag{Kind: kindPMI}, make([]byte, unsentLimit))
 		}
 		return err
 	}
-	if !asks() || l.hold(asking, at) {
+	if !asks() || cs.hold(asking, at) {
 		t.Fatal("a request waits though nothing does")
 	}
 	if err := fill(unsentPause); err != nil {
 		t.Fatal(err)
 	}
-	if !asks() || !l.hold(asking, at) {
+	if !asks() || !cs.hold(asking, at) {
 		t.Fatal("a request does not wait")
 	}
 	if asks() {
 		t.Error("a request that waits is reported")
 	}
-	for l.clients.unsent > unsentPause/2 {
+	for cs.unsent > unsentPause/2 {
 		if asks() {
-			t.Fatalf("a request is reported while %d bytes wait", l.clients.unsent)
+			t.Fatalf("a request is reported while %d bytes wait", cs.unsent)
 		}
-		l.closeConn(deaf[0])
+		cs.close(deaf[0])
 		deaf = deaf[1:]
 	}
-	if !asks() || l.hold(asking, at) {
+	if !asks() || cs.hold(asking, at) {
 		t.Error("a request waits still")
 	}
-	if err := fill(unsentMost); !errors.Is(err, errUnsent) || l.clients.unsent > unsentMost {
-		t.Errorf("%d bytes wait for all clients: %v", l.clients.unsent, err)
+	if err := fill(unsentMost); !errors.Is(err, errUnsent) || cs.unsent > unsentMost {
+		t.Errorf("%d bytes wait for all clients: %v", cs.unsent, err)
 	}
 	for _, c := range deaf {
-		l.closeConn(c)
+		cs.close(c)
 	}
-	if l.clients.unsent != 0 || l.clients.held != nil {
-		t.Errorf("%d bytes wait for nobody, for %d requests", l.clients.unsent, len(l.clients.held))
+	if cs.unsent != 0 || cs.held != nil {
+		t.Errorf("%d bytes wait for nobody, for %d requests", cs.unsent, len(cs.held))
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/loop"
+	"score/nodeagent/steward/peer"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
 	"score/scored/api"
@@ -31,17 +33,17 @@ func (s *steward) accept() {
 	}
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil || cred.Uid != 0 && int(cred.Uid) != unix.Geteuid() {
-		closeFD(fd)
+		loop.CloseFD(fd)
 		return
 	}
 	s.makeRoom()
 	s.nextPeer++
-	p := &peer{id: s.nextPeer, fd: fd}
-	if err := p.join(s.loop); err != nil {
-		p.close()
+	p := peer.New(s.nextPeer, fd)
+	if err := p.Join(s.loop, kindPeer); err != nil {
+		p.Close()
 		return
 	}
-	s.peers[p.id] = p
+	s.peers[p.Number()] = p
 }
 
 // makeRoom drops the oldest connection without a message if there are too many.
@@ -49,9 +51,9 @@ func (s *steward) makeRoom() {
 	if len(s.peers) < maxPeers {
 		return
 	}
-	var oldest *peer
+	var oldest *peer.Peer
 	for _, p := range s.peers {
-		if p != s.control && (oldest == nil || p.id < oldest.id) {
+		if p != s.control && (oldest == nil || p.Number() < oldest.Number()) {
 			oldest = p
 		}
 	}
@@ -59,21 +61,21 @@ func (s *steward) makeRoom() {
 }
 
 // servePeer reads once from a connection and carries out complete messages.
-func (s *steward) servePeer(p *peer, events uint32) {
+func (s *steward) servePeer(p *peer.Peer, events uint32) {
 	var err error
 	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		err = p.receive()
+		err = p.Receive()
 	}
-	for err == nil && s.peers[p.id] == p { // it may belong to the relay now
+	for err == nil && s.peers[p.Number()] == p { // it may belong to the relay now
 		var m stewardpb.ToSteward
 		var ok bool
-		if ok, err = p.next(&m); !ok || err != nil {
+		if ok, err = p.Next(&m); !ok || err != nil {
 			break
 		}
 		switch {
 		case p == s.control:
 			s.onMessage(&m)
-		case p.rights != nil:
+		case p.ExpectsDescriptors():
 			err = s.keep(p, m.GetKeep())
 		default:
 			err = s.open(p, &m)
@@ -86,13 +88,13 @@ func (s *steward) servePeer(p *peer, events uint32) {
 }
 
 // drop ends a connection.
-func (s *steward) drop(p *peer) {
-	if s.peers[p.id] != p {
+func (s *steward) drop(p *peer.Peer) {
+	if s.peers[p.Number()] != p {
 		return
 	}
-	delete(s.peers, p.id)
-	p.leave()
-	p.close()
+	delete(s.peers, p.Number())
+	p.Leave()
+	p.Close()
 	if p == s.control {
 		s.control = nil
 		s.life.AgentLost(s.now())
@@ -100,7 +102,7 @@ func (s *steward) drop(p *peer) {
 }
 
 // open reads the purpose of a connection from its first message.
-func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
+func (s *steward) open(p *peer.Peer, m *stewardpb.ToSteward) error {
 	open := m.GetOpen()
 	if open == nil {
 		return io.ErrUnexpectedEOF
@@ -110,9 +112,9 @@ func (s *steward) open(p *peer, m *stewardpb.ToSteward) error {
 	case (open.GetStdio() || open.GetSpares()) && id != 0 && (s.job == nil || s.job.id != id):
 		return errOtherJob
 	case open.GetStdio():
-		delete(s.peers, p.id)
-		p.leave()
-		s.relay.post(func() { s.relay.attach(p, open.GetSequence()) })
+		delete(s.peers, p.Number())
+		p.Leave()
+		s.relay.Attach(p, open.GetSequence())
 		return nil
 	case open.GetSpares():
 		return s.openSpares(p)
@@ -170,9 +172,9 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 	case *stewardpb.ToSteward_Examine:
 		s.examine(body.Examine)
 	case *stewardpb.ToSteward_Taken:
-		s.relay.post(func() { s.relay.kept.acknowledge(body.Taken) })
+		s.relay.Acknowledge(body.Taken)
 	case *stewardpb.ToSteward_Pace:
-		s.relay.post(func() { s.relay.pace.set(time.Now(), body.Pace) })
+		s.relay.SetPace(body.Pace)
 	case *stewardpb.ToSteward_Forget:
 		s.life.Forget(s.now())
 	case *stewardpb.ToSteward_Recycle:
@@ -191,7 +193,7 @@ func (s *steward) send(m *stewardpb.FromSteward) {
 // sendDelay together with others like it. Otherwise each of many ranks that end would wake agent
 // and leader once, on the CPUs of ranks that still work.
 func (s *steward) sendLater(m *stewardpb.FromSteward) {
-	if s.control != nil && s.control.unsent() == 0 {
+	if s.control != nil && s.control.Unsent() == 0 {
 		s.flushAt = s.now().Add(sendDelay)
 	}
 	s.enqueue(m)
@@ -205,8 +207,8 @@ func (s *steward) enqueue(m *stewardpb.FromSteward) {
 	if s.control == nil {
 		return
 	}
-	err := s.control.queue(m)
-	if err == nil && s.control.unsent() > maxUnread {
+	err := s.control.Queue(m)
+	if err == nil && s.control.Unsent() > maxUnread {
 		err = errUnread
 	}
 	if err == nil {
@@ -224,7 +226,7 @@ func (s *steward) flush() {
 		return
 	}
 	s.flushAt = time.Time{}
-	if err := s.control.flush(); err != nil {
+	if err := s.control.Flush(); err != nil {
 		s.drop(s.control)
 		s.applyLife()
 	}

@@ -25,13 +25,13 @@ func TestRequestsWaitForOtherNodes(t *testing.T) {
 			}
 			s.checkCrowd()
 		}},
-		{"many, job over", 10, crowdMessages, func(_ *testing.T, s *steward, _ uint64) { s.loop.setCrowded(false) }},
+		{"many, job over", 10, crowdMessages, func(_ *testing.T, s *steward, _ uint64) { s.clients.setCrowded(false) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := testLoop(t)
-			s := &steward{loop: l, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}
-			asking, at, reported := askingClient(t, l)
-			asks := func() bool { return reported() && l.mayRead(asking, at, unix.EPOLLIN) }
+			cs := testClients(t)
+			s := &steward{loop: cs.loop, clients: *cs, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}
+			asking, at, reported := askingClient(t, cs)
+			asks := func() bool { return reported() && s.clients.mayRead(asking, at, unix.EPOLLIN) }
 			for range tt.fitting {
 				s.write(other, make([]byte, tt.bytes), reliable.SendOptions{Kind: messageEngine})
 			}
@@ -57,7 +57,7 @@ func acknowledged(t *testing.T, s *steward, from reliable.Peer, sent uint64) {
 	t.Helper()
 	for _, upTo := range []uint64{sent / 4, sent} {
 		s.take(from, messageEngine, reliable.Header{Stream: 5, AckStream: 1, Ack: upTo}, nil)
-		if waits := upTo < sent; s.loop.clients.crowded != waits {
+		if waits := upTo < sent; s.clients.crowded != waits {
 			t.Errorf("%d of %d are acknowledged; requests wait: %v", upTo, sent, !waits)
 		}
 	}

@@ -12,7 +12,8 @@
 //		os.Exit(steward.Main(os.Args[2:]))
 //	}
 //
-// Package client starts a steward and speaks to it; package life is the state machine of the job.
-// Read steward.go first (the loop and its parts), then control.go (messages of the agent),
-// orders.go (what life decides) and stdiorelay.go (the streams). DESIGN.md has the pictures.
+// Package client starts a steward and speaks to it; package life is the state machine of the job,
+// package stdiorelay moves its streams, and packages loop and peer are what both are made of. Read
+// steward.go first (the loop and its parts), then control.go (messages of the agent) and orders.go
+// (what life decides). DESIGN.md has the pictures.
 package steward

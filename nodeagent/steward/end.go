@@ -142,7 +142,7 @@ func (s *steward) sweep() {
 				break
 			}
 			if !told {
-				s.loop.post(func() { s.noteStuck(err) })
+				s.loop.Post(func() { s.noteStuck(err) })
 			}
 			time.Sleep(sweepPause)
 		}
@@ -152,9 +152,9 @@ func (s *steward) sweep() {
 			s.forker.Close() // its thread leaves the memory group, which can then be removed
 		}
 		if !awaitFiles(stored) {
-			s.loop.post(func() { s.noteLoss("output files may lack their end: they could not be completed in time") })
+			s.loop.Post(func() { s.noteLoss("output files may lack their end: they could not be completed in time") })
 		}
-		s.loop.post(s.swept)
+		s.loop.Post(s.swept)
 	})
 }
 
@@ -181,7 +181,7 @@ func (s *steward) noteStuck(err error) {
 
 func (s *steward) reportDone() {
 	if s.launchedAt == 0 { // never started: a reader may wait for output already
-		s.relay.post(s.relay.complete)
+		s.relay.Complete()
 	}
 	s.notifyFences()
 	s.outbox.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}

@@ -20,7 +20,7 @@ func (s *steward) examine(question *stewardpb.Examine) {
 		if pids, err := container.Pids(nil); err == nil && len(pids) > 0 {
 			source = wakesource.Find(pids, own)
 		}
-		s.loop.post(func() {
+		s.loop.Post(func() {
 			s.examining = false
 			s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Examined{
 				Examined: &stewardpb.Examined{Request: question.GetRequest(), WakeSource: source},

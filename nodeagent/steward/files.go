@@ -7,32 +7,12 @@ import (
 	"path/filepath"
 	"score/nodeagent/launch"
 	"score/nodeagent/stdio"
+	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/userfs"
 	"score/scored/api/filename"
 
 	"golang.org/x/sys/unix"
 )
-
-// files holds the output files of a detached job.
-type files struct {
-	set    *stdio.Files
-	as     *launch.Actor // opens, writes and closes them, with the user's rights
-	marks  bool          // write a line that the job restarts into the file opened next
-	closed bool
-	stored chan struct{} // closed once the files are closed and have all output
-}
-
-func newFiles(as *launch.Actor, open stdio.Opener) *files {
-	return &files{set: stdio.NewFiles(open), as: as, stored: make(chan struct{})}
-}
-
-// fileStream writes one stream to its file. It appends each line with one write, so that lines of
-// several ranks and nodes in one file stay whole.
-type fileStream struct {
-	lines *stdio.Lines
-	sink  *stdio.Sink
-	as    *launch.Actor
-}
 
 // together reports whether both streams of a rank go to one file. Then they share a pipe, which
 // keeps their order.
@@ -44,13 +24,13 @@ func (j *job) together() bool {
 // openFiles opens the output files of a detached job as its user, before anything runs: an error
 // there is an error of the job. An empty pattern means no file; an attached reader gets the stream
 // in any case.
-func openFiles(j *job) (*files, error) {
+func openFiles(j *job) (*stdiorelay.Files, error) {
 	f, err := newJobFiles(j)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errFiles, err)
 	}
 	for i := range j.outputs {
-		if err := f.open(j, &j.outputs[i]); err != nil {
+		if err := j.openOutput(f, &j.outputs[i]); err != nil {
 			return f, fmt.Errorf("%w: %w", errFiles, err)
 		}
 	}
@@ -58,14 +38,12 @@ func openFiles(j *job) (*files, error) {
 }
 
 // newJobFiles returns the job's output files, none of them open.
-func newJobFiles(j *job) (*files, error) {
+func newJobFiles(j *job) (*stdiorelay.Files, error) {
 	as, err := launch.NewActor(j.user)
 	if err != nil {
 		return nil, err
 	}
-	var f *files
-	f = newFiles(as, func(path string) (io.WriteCloser, error) { return j.openFile(path, f.marks) })
-	return f, nil
+	return stdiorelay.NewFiles(as, j.openFile), nil
 }
 
 // openFile opens one file. It keeps the output of earlier attempts of the job, and adds a line that
@@ -101,9 +79,10 @@ func (j *job) restartLine() string {
 	return fmt.Sprintf("--- job %d restarts (restart %d)%s ---\n", j.id, j.order.GetJob().GetRestarts(), because)
 }
 
-func (f *files) open(j *job, o *output) error {
+// openOutput opens the file of a stream, if it has one.
+func (j *job) openOutput(f *stdiorelay.Files, o *stdiorelay.Stream) error {
 	pattern := j.spec.GetStdoutPattern()
-	if o.stream == stderrStream {
+	if o.Number == stdiorelay.Stderr {
 		pattern = j.spec.GetStderrPattern()
 	}
 	if pattern == "" {
@@ -113,23 +92,13 @@ func (f *files) open(j *job, o *output) error {
 	if err != nil {
 		return err
 	}
+	path, err := j.expand(pattern, o.Rank)
+	if err != nil {
+		return err
+	}
 	// In a file that all nodes share, the first node marks the restart.
-	f.marks = p.PerRank() || p.PerNode() || j.order.GetJob().GetNodeIndex() == 0
-	path, err := j.expand(pattern, o.rank)
-	if err != nil {
-		return err
-	}
-	var sink *stdio.Sink
-	err = f.as.Do(func() (err error) {
-		sink, err = f.set.Sink(path)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	format := stdio.Format{Label: j.spec.GetLabel(), Tasks: j.size()}
-	o.file = &fileStream{lines: stdio.NewLines(int(o.rank), format), sink: sink, as: f.as}
-	return nil
+	marks := p.PerRank() || p.PerNode() || j.order.GetJob().GetNodeIndex() == 0
+	return f.Open(o, path, stdio.Format{Label: j.spec.GetLabel(), Tasks: j.size()}, marks)
 }
 
 // expand expands a pattern to a file name; a relative name starts in the working directory.
@@ -146,32 +115,6 @@ func (j *job) expand(pattern string, rank uint32) (string, error) {
 		path = filepath.Join(j.dir, path)
 	}
 	return path, nil
-}
-
-// write appends to a stream's file as the user, because quotas, reserved blocks and set-id bits
-// depend on who writes.
-func (s *fileStream) write(data []byte, ended bool) error {
-	return s.as.Do(func() error {
-		err := s.lines.Add(data, s.sink.Write)
-		if err == nil && ended {
-			err = s.lines.End(s.sink.Write)
-		}
-		return err
-	})
-}
-
-// close closes the files, once. It reports data that did not reach the disk before it closes
-// stored, after which the job may end.
-func (f *files) close(report func(error)) {
-	if f.closed {
-		return
-	}
-	f.closed = true
-	if err := f.as.Do(f.set.Close); err != nil {
-		report(err)
-	}
-	f.as.Close()
-	close(f.stored)
 }
 
 // openInput opens the input file of local rank k.

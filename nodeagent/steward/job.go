@@ -7,6 +7,8 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/pmi/wire"
+	"score/nodeagent/steward/loop"
+	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 	"strconv"
@@ -45,9 +47,9 @@ type job struct {
 	container cgroup.Container
 	cpuBefore time.Duration // of the container, when it was empty
 
-	outputs []output        // streams to come, in the order of the ranks; the relay's from Prepared on
-	files   *files          // the relay's from Prepared on
-	stored  <-chan struct{} // closed once a detached job's files are complete; nil: there are none
+	outputs []stdiorelay.Stream // streams to come, in the order of the ranks; the relay's from Prepared on
+	files   *stdiorelay.Files   // the relay's from Prepared on
+	stored  <-chan struct{}     // closed once a detached job's files are complete; nil: there are none
 
 	killedFor atomic.Pointer[string] // why the job was killed while it was prepared; nil: it was not
 }
@@ -195,19 +197,19 @@ func (j *job) streams() int {
 }
 
 // release frees the resources of a job that never ran.
-func (j *job) release(l *loop) {
+func (j *job) release(cs *clients) {
 	j.closeInputs(0)
-	j.pmix.close(l)
+	j.pmix.close(cs)
 	j.removeLeftovers()
 	if j.files != nil {
-		j.files.close(func(error) {}) // nothing was written
+		j.files.Close(func(error) {}) // nothing was written
 	}
 }
 
 // closeInputs closes the input files of ranks from k on.
 func (j *job) closeInputs(k int) {
 	for ; k < len(j.ranks); k++ {
-		closeFD(j.ranks[k].stdin)
+		loop.CloseFD(j.ranks[k].stdin)
 		j.ranks[k].stdin = -1
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // order is a job of two nodes, ranks 0 and 2 here, 1 there.
@@ -156,4 +158,23 @@ func TestPatternsStartInTheWorkingDirectory(t *testing.T) {
 			t.Errorf("%s becomes %s (%v), want %s", pattern, got, err, want)
 		}
 	}
+}
+
+// withOpenFiles sets the limit for one test.
+func withOpenFiles(t *testing.T, n uint64) {
+	t.Helper()
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	now := before
+	now.Cur = n
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &now); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	})
 }

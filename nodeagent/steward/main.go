@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"score/nodeagent/realtime"
+	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
 	"time"
@@ -119,5 +120,5 @@ func removeSocket(fd int) {
 	if address, ok := name.(*unix.SockaddrUnix); ok && address.Name != "" && address.Name[0] != '@' {
 		_ = unix.Unlink(address.Name) // the agent may have been quicker
 	}
-	closeFD(fd)
+	loop.CloseFD(fd)
 }

@@ -46,7 +46,7 @@ func (s *steward) countMemory(bytes int) {
 
 // countUnsent does the same for what ranks have not read.
 func (s *steward) countUnsent() {
-	if unsent := s.loop.clients.unsent; unsent-s.unsentMost >= keptStep {
+	if unsent := s.clients.unsent; unsent-s.unsentMost >= keptStep {
 		s.unsentMost = unsent
 		s.setLimit()
 	}

@@ -156,9 +156,9 @@ func (s *steward) checkCrowd() {
 	messages, bytes := s.messages.endpoint.Unacknowledged()
 	switch {
 	case messages > crowdMessages || bytes > crowdBytes:
-		s.loop.setCrowded(true)
+		s.clients.setCrowded(true)
 	case messages <= crowdMessages/2 && bytes <= crowdBytes/2:
-		s.loop.setCrowded(false)
+		s.clients.setCrowded(false)
 	}
 }
 

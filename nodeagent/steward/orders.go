@@ -26,7 +26,7 @@ func (s *steward) applyOrder(order life.Order) {
 	case life.Kill:
 		s.kill()
 	case life.Sweep:
-		s.relay.post(s.relay.complete) // if respawns were possible until now
+		s.relay.Complete() // if respawns were possible until now
 		s.sweep()
 	case life.ReportLaunched:
 		s.reportLaunched()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"score/nodeagent/steward/direct"
+	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/reliable"
 	"score/scored/api/scorev1"
 	"slices"
@@ -98,7 +99,7 @@ func (p *path) open() (err error) {
 
 // close ends the path for good. Closing the socket also removes it from its loop.
 func (p *path) close() {
-	closeFD(p.socket)
+	loop.CloseFD(p.socket)
 	p.socket, p.port, p.closed = -1, 0, true
 }
 
@@ -178,7 +179,7 @@ func (s *steward) openPath() bool {
 	}
 	err := p.open()
 	if err == nil {
-		err = s.loop.watch(p.socket, unix.EPOLLIN, tag{kind: kindPath})
+		err = s.loop.Watch(p.socket, unix.EPOLLIN, loop.Tag{Kind: kindPath})
 	}
 	if err != nil {
 		p.close() // the agents carry all messages

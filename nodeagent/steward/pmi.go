@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/wire"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 
@@ -56,7 +57,7 @@ func (j *job) newPMI(hardware func() string) error {
 func (s *steward) watchPMI(low int, fds []int) {
 	for i, fd := range fds {
 		s.job.ranks[low+i].pmi.fd = fd
-		if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMI, int32(low + i)}); err != nil {
+		if err := s.loop.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindPMI, Index: int32(low + i)}); err != nil {
 			s.life.Abort(s.now(), life.Abort{Rank: low + i, ExitCode: launch.CodeCluster, Message: err.Error()})
 		}
 	}
@@ -71,7 +72,7 @@ func (s *steward) servePMI(k int, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.sendPMI(k, nil)
 	}
-	if s.loop.mayRead(p, tag{kindPMI, int32(k)}, events) {
+	if s.clients.mayRead(p, loop.Tag{Kind: kindPMI, Index: int32(k)}, events) {
 		s.readPMI(k)
 	}
 }
@@ -113,7 +114,7 @@ func (s *steward) closePMI(k int) {
 	if s.job.pmi == nil || r.pmi.fd < 0 {
 		return
 	}
-	s.loop.closeConn(&r.pmi)
+	s.clients.close(&r.pmi)
 	if protocol := s.job.pmi.Engine().Protocol(); s.job.pmix != nil && (protocol == 0 || protocol == pmi.ProtocolPMIx) {
 		return // a rank that speaks PMIx, or may do so later, need not keep this open
 	}
@@ -174,7 +175,7 @@ func (s *steward) applyPMI(effects []wire.Effect) {
 // sendPMI writes to local rank k.
 func (s *steward) sendPMI(k int, data []byte) {
 	if c := &s.job.ranks[k].pmi; c.fd >= 0 {
-		s.checkSent(k, s.loop.send(c, tag{kindPMI, int32(k)}, data))
+		s.checkSent(k, s.clients.send(c, loop.Tag{Kind: kindPMI, Index: int32(k)}, data))
 	}
 }
 

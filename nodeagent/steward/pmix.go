@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
 	"sync"
@@ -75,7 +76,7 @@ func listenLoopback() (fd int, at unix.SockaddrInet4, err error) {
 		name, err = unix.Getsockname(fd)
 	}
 	if err != nil {
-		closeFD(fd)
+		loop.CloseFD(fd)
 		return -1, at, err
 	}
 	at.Port = name.(*unix.SockaddrInet4).Port
@@ -97,25 +98,25 @@ func (e *pmixEndpoint) ownerOf(from unix.Sockaddr) (owner sockowner.Owner, err e
 	return e.resolver.Owner(at, &e.address)
 }
 
-func (e *pmixEndpoint) close(l *loop) {
+func (e *pmixEndpoint) close(cs *clients) {
 	if e == nil {
 		return
 	}
-	closeFD(e.listener)
+	loop.CloseFD(e.listener)
 	e.listener = -1
 	if e.resolver != nil {
 		e.resolver.Close()
 		e.resolver = nil
 	}
 	for id, c := range e.conns {
-		l.closeConn(&c.conn)
+		cs.close(&c.conn)
 		delete(e.conns, id)
 	}
 }
 
 // closePMIx closes the endpoint at the end of its job.
 func (s *steward) closePMIx() {
-	s.endpoint().close(s.loop) // closing takes a descriptor out of its loop
+	s.endpoint().close(&s.clients)
 	s.servesPMIx = false
 }
 
@@ -135,7 +136,7 @@ func (s *steward) watchPMIx() {
 	if e == nil {
 		return
 	}
-	if err := s.loop.watch(e.listener, unix.EPOLLIN, tag{kind: kindPMIxListener}); err != nil {
+	if err := s.loop.Watch(e.listener, unix.EPOLLIN, loop.Tag{Kind: kindPMIxListener}); err != nil {
 		s.note(fmt.Sprintf("node %s: PMIx cannot be served: %v", s.job.node, err))
 	}
 }

@@ -22,7 +22,7 @@ func (s *steward) admitPMIx(id pmix.ConnID, rank int) {
 // until its next message.
 func (s *steward) finishAdmission() {
 	s.makeSession()
-	s.loop.expect()
+	s.loop.Expect()
 }
 
 // ownsSocket reports whether a socket belongs to the job: it was made in the job's control group,

@@ -3,6 +3,7 @@ package steward
 import (
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
+	"score/nodeagent/steward/loop"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,18 +28,18 @@ func (s *steward) acceptPMIx() {
 	// Other users of this host must not take up room.
 	owner, err := e.ownerOf(from)
 	if err != nil || int(owner.UID) != s.job.uid() {
-		closeFD(fd)
+		loop.CloseFD(fd)
 		return
 	}
 	id, ok := e.server.Accept()
 	if !ok {
-		closeFD(fd)
+		loop.CloseFD(fd)
 		return
 	}
 	// Answers are single small packets on which a rank waits.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	e.conns[id] = &pmixConn{conn: conn{fd: fd}, owner: owner}
-	if err := s.loop.watch(fd, unix.EPOLLIN, tag{kindPMIx, int32(id)}); err != nil {
+	if err := s.loop.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindPMIx, Index: int32(id)}); err != nil {
 		s.onClosedPMIx(id)
 		return
 	}
@@ -53,7 +54,7 @@ func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writePMIx(id, nil)
 	}
-	if c := s.job.pmix.conns[id]; c != nil && s.loop.mayRead(&c.conn, tag{kindPMIx, int32(id)}, events) {
+	if c := s.job.pmix.conns[id]; c != nil && s.clients.mayRead(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, events) {
 		s.readPMIx(id)
 	}
 }
@@ -81,7 +82,7 @@ func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	if c == nil {
 		return
 	}
-	s.loop.closeConn(&c.conn)
+	s.clients.close(&c.conn)
 	delete(e.conns, id)
 	rank, _, ok, effects := e.server.OnDisconnected(s.now(), id)
 	if ok {
@@ -100,7 +101,7 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	if rank := s.job.pmix.server.RankOf(id); rank != pmix.NoRank {
 		k = s.job.local[uint32(rank)]
 	}
-	s.checkSent(k, s.loop.send(&c.conn, tag{kindPMIx, int32(id)}, data))
+	s.checkSent(k, s.clients.send(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, data))
 	if c.closing && len(c.unsent) == 0 {
 		s.onClosedPMIx(id)
 	}

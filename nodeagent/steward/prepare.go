@@ -6,6 +6,7 @@ import (
 	"score/nodeagent/cgroup/procgroup"
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
@@ -58,7 +59,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 // of the preparation. Only a helper may call it, since writing may wait for a file system.
 func (s *steward) endPreparation(j *job, err error) {
 	explained := j.explain(err)
-	s.loop.post(func() {
+	s.loop.Post(func() {
 		if !explained && j.killedFor.Load() != nil { // the reason has come since
 			s.help(func() { s.endPreparation(j, err) })
 			return
@@ -71,14 +72,17 @@ func (s *steward) endPreparation(j *job, err error) {
 func (s *steward) prepared(err error) {
 	j := s.job
 	if s.life.Phase() != life.Preparing || err != nil {
-		j.release(s.loop)
+		j.release(&s.clients)
 	} else {
 		outputs, f := j.outputs, j.files
 		if f != nil {
-			j.stored = f.stored
+			j.stored = f.Stored()
 		}
 		j.outputs, j.files = nil, nil
-		s.relay.post(func() { s.relay.begin(j.order.GetJob(), j.allCPUs(), outputs, f) })
+		s.relay.Begin(&stdiorelay.Job{
+			ID: j.id, Attempt: j.order.GetJob().GetAttempt(), NodeIndex: j.order.GetJob().GetNodeIndex(),
+			CPUs: j.allCPUs(), Terminal: j.spec.GetTerminal() != nil, Streams: outputs, Files: f,
+		})
 		s.watchPMIx()
 		if j.pmi != nil || j.pmix != nil {
 			s.messages = newMessages(j, s.now())
@@ -194,7 +198,7 @@ func (j *job) openStreams() error {
 	}
 	for k := range j.ranks {
 		for i := range j.streams() {
-			j.outputs = append(j.outputs, output{fd: -1, rank: j.ranks[k].rank, stream: uint32(stdoutStream + i)})
+			j.outputs = append(j.outputs, stdiorelay.NewStream(j.ranks[k].rank, stdiorelay.Stdout+uint32(i)))
 		}
 	}
 	if !j.spec.GetDetached() {

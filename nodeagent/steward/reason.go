@@ -3,6 +3,7 @@ package steward
 import (
 	"fmt"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/stdiorelay"
 )
 
 // Why a detached job could not start is in its output file, since nobody is attached to read it.
@@ -18,7 +19,7 @@ func (s *steward) noteReason(reason string) {
 		s.job.killedFor.Store(&reason)
 	case life.Ready:
 		if s.job.writesReason() {
-			s.relay.post(func() { s.relay.storeReason(s.job, 0, reason) })
+			s.relay.StoreLine(s.job.errorStream(0), s.job.reasonLine(reason))
 		}
 	case life.Free, life.Starting, life.Running, life.Sweeping, life.Over, life.Renewing, life.Gone:
 	}
@@ -51,36 +52,24 @@ func (j *job) storeReason(reason string) {
 		return
 	}
 	if j.files != nil {
-		_ = j.outputs[j.errorStream(0)].file.writeReason(j, reason)
+		_ = j.outputs[j.errorStream(0)].StoreLine(j.reasonLine(reason))
 		return
 	}
 	f, err := newJobFiles(j)
 	if err != nil {
 		return
 	}
-	defer f.close(func(error) {})
-	o := output{rank: j.ranks[0].rank, stream: uint32(stdoutStream + j.errorStream(0))}
-	if f.open(j, &o) == nil {
-		_ = o.file.writeReason(j, reason)
+	defer f.Close(func(error) {})
+	o := stdiorelay.NewStream(j.ranks[0].rank, stdiorelay.Stdout+uint32(j.errorStream(0)))
+	if j.openOutput(f, &o) == nil {
+		_ = o.StoreLine(j.reasonLine(reason))
 	}
 }
 
 // errorStream returns the index in outputs of the error output of local rank k.
 func (j *job) errorStream(k int) int { return (k+1)*j.streams() - 1 }
 
-// storeReason writes why a job cannot start to the file of local rank k.
-func (r *stdioRelay) storeReason(j *job, k int, reason string) {
-	if i := j.errorStream(k); i < len(r.outputs) {
-		_ = r.outputs[i].file.writeReason(j, reason)
-	}
-}
-
-// writeReason appends a line with the reason. s may be nil: there is no file.
-func (s *fileStream) writeReason(j *job, reason string) error {
-	if s == nil {
-		return nil
-	}
-	return s.as.Do(func() error {
-		return s.sink.Write(fmt.Appendf(nil, "score: job %d did not start: %s\n", j.id, reason))
-	})
+// reasonLine returns the line that says why the job cannot start.
+func (j *job) reasonLine(reason string) []byte {
+	return fmt.Appendf(nil, "score: job %d did not start: %s\n", j.id, reason)
 }

@@ -11,7 +11,7 @@ import (
 func (s *steward) renew() {
 	s.closePMIx()
 	s.messages.close()
-	s.loop.setCrowded(false)
+	s.clients.setCrowded(false)
 	clean := s.leftClean()
 	s.job.closeKeys()
 	s.spares.close()
@@ -22,10 +22,8 @@ func (s *steward) renew() {
 			s.drop(p)
 		}
 	}
-	s.relay.post(func() {
-		s.relay.onRenewed = func(rested bool) {
-			s.loop.post(func() { s.life.Renewed(s.now(), clean && rested) })
-		}
+	s.relay.Renew(func(rested bool) {
+		s.loop.Post(func() { s.life.Renewed(s.now(), clean && rested) })
 	})
 }
 
@@ -50,25 +48,4 @@ func (s *steward) leftClean() bool {
 // reportFree notifies the agent by a Status without a job.
 func (s *steward) reportFree() {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: s.status()}})
-}
-
-// renew forgets a job's streams once all of them have ended, which they do at the latest with the
-// job's processes. It reports whether nothing is left of them.
-func (r *stdioRelay) renew() {
-	if r.open > 0 || r.added > 0 && !r.allAdded || r.reader != nil && (!r.lastQueued || r.reader.unsent() > 0) {
-		return // for now
-	}
-	r.closeFiles() // of streams that had none, and so closed none
-	onRenewed, clean := r.onRenewed, !r.storeFailed && (r.files == nil || r.files.closed)
-	r.onRenewed = nil
-	r.detach()
-	if clean {
-		r.input.close()
-		r.input = input{loop: r.loop}
-		r.outputs, r.files = nil, nil
-		r.added, r.allAdded, r.lastQueued, r.drained = 0, false, false, false
-		r.kept, r.pace = unacked{}, pace{}
-		r.affinity.reset()
-	}
-	onRenewed(clean)
 }

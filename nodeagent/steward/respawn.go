@@ -25,7 +25,7 @@ type respawnState struct {
 func (s *steward) allowRespawns(k, times int) {
 	s.life.AllowRespawns(k, times)
 	if times > 0 {
-		s.relay.post(s.relay.reopen)
+		s.relay.Reopen()
 	}
 }
 
@@ -47,7 +47,7 @@ func (s *steward) respawn(k, incarnation int) {
 	j := s.job
 	s.help(func() {
 		process, err := s.forkAgain(j, k)
-		s.loop.post(func() { s.respawned(k, incarnation, process, err) })
+		s.loop.Post(func() { s.respawned(k, incarnation, process, err) })
 	})
 }
 
@@ -73,13 +73,8 @@ func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
 	if err := b.open(j); err != nil {
 		return nil, err
 	}
-	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
-	rank := j.ranks[k].rank
-	s.relay.post(func() {
-		if err := s.relay.addRestarted(j, rank, b.outputs, b.sinks); err != nil {
-			s.relay.events.lost(fmt.Sprintf("output of rank %d is lost: %v", rank, err))
-		}
-	})
+	s.loop.Post(func() { s.watchPMI(b.low, b.ports) })
+	s.relay.AddRestarted(j.ranks[k].rank, b.outputs, b.sinks, j.openOutput)
 	started, err := s.forker.StartAll(b.launchRanks(j))
 	if err != nil {
 		return nil, err
@@ -174,26 +169,3 @@ func (s *steward) engineDo(f func(*pmi.Engine) error) {
 }
 
 func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }
-
-// reopen records that more pipes may come, unless the last message was already queued.
-func (r *stdioRelay) reopen() {
-	if !r.lastQueued && (r.files == nil || !r.files.closed) {
-		r.allAdded = false
-	}
-}
-
-// addRestarted gives the relay the pipes of a rank that was started again.
-func (r *stdioRelay) addRestarted(j *job, rank uint32, fds, sinks []int) error {
-	for i := range fds {
-		o := output{fd: -1, rank: rank, stream: uint32(stdoutStream + i)}
-		if r.files != nil {
-			if err := r.files.open(j, &o); err != nil {
-				return err
-			}
-		}
-		r.outputs = append(r.outputs, o)
-	}
-	err := r.add(fds, sinks)
-	r.input.closeAtEOF() // ranks that start after the end of the input get none
-	return err
-}

@@ -48,7 +48,7 @@ func (s *steward) renewShm(root bool) {
 	}
 	if err := errors.Join(errShm, errIPC); err != nil {
 		fmt.Fprintf(os.Stderr, "steward: %v\n", err)
-		s.loop.post(func() { s.stale = true })
+		s.loop.Post(func() { s.stale = true })
 	}
 }
 

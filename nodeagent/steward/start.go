@@ -1,7 +1,6 @@
 package steward
 
 import (
-	"fmt"
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
@@ -16,7 +15,7 @@ func (s *steward) start() {
 	s.help(func() {
 		whole := s.forkAll(s.job)
 		at := monotonicNanos()
-		s.loop.post(func() {
+		s.loop.Post(func() {
 			if whole {
 				s.phases.forked = at
 			}
@@ -41,15 +40,15 @@ func (s *steward) forkAll(j *job) (whole bool) {
 		for _, p := range started {
 			j.container.Started(p.Pid, p.Pid)
 		}
-		s.loop.post(func() { s.started(low, started, at) })
+		s.loop.Post(func() { s.started(low, started, at) })
 		if err == nil {
 			continue
 		}
 		failed := low + len(started)
 		if j.spec.GetDetached() {
-			s.relay.post(func() { s.relay.storeReason(j, failed, j.failure(err)) })
+			s.relay.StoreLine(j.errorStream(failed), j.reasonLine(j.failure(err)))
 		}
-		s.loop.post(func() {
+		s.loop.Post(func() {
 			s.life.StartFailed(s.now(), life.Abort{Rank: failed, ExitCode: launch.ExitCode(err), Message: j.failure(err)})
 		})
 		return false
@@ -60,12 +59,8 @@ func (s *steward) forkAll(j *job) (whole bool) {
 // passStreams gives the steward's ends of a batch's streams to the loops,
 // before the ranks can end.
 func (s *steward) passStreams(b *batch) {
-	s.loop.post(func() { s.watchPMI(b.low, b.ports) })
-	s.relay.post(func() {
-		if err := s.relay.add(b.outputs, b.sinks); err != nil {
-			s.relay.events.lost(fmt.Sprintf("output of the ranks is lost: %v", err))
-		}
-	})
+	s.loop.Post(func() { s.watchPMI(b.low, b.ports) })
+	s.relay.Add(b.outputs, b.sinks)
 }
 
 // started records a batch of ranks. Some may have ended, and been reported, before.
@@ -86,9 +81,9 @@ func (s *steward) startEnded() {
 	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
-		s.relay.post(s.relay.input.markComplete) // complete is called when no process will start any more
+		s.relay.InputComplete() // complete is called when no process will start any more
 	} else {
-		s.relay.post(s.relay.complete)
+		s.relay.Complete()
 	}
 	s.life.StartEnded(s.now())
 	s.signalPending()

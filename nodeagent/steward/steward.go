@@ -11,6 +11,9 @@ import (
 	"score/nodeagent/privateipc"
 	"score/nodeagent/privateshm"
 	"score/nodeagent/steward/life"
+	"score/nodeagent/steward/loop"
+	"score/nodeagent/steward/peer"
+	"score/nodeagent/steward/stdiorelay"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,15 +21,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// The kinds of events of the steward's loop, and what their index is.
+const (
+	kindListener     loop.Kind = iota + 1
+	kindPeer                   // number of the peer
+	kindPMI                    // local rank
+	kindExit                   // process
+	kindPMIxListener           //
+	kindPMIx                   // number of the connection
+	kindPath
+)
+
 // steward is the state of the process: one loop that owns the control connection, PMI and the job's
 // life, a relay with a loop of its own, and a thread that forks.
 type steward struct {
 	config   config
-	loop     *loop
+	loop     *loop.Loop
+	clients  clients
 	life     *life.Machine
 	reaper   *launch.Reaper
 	forker   *launch.Forker
-	relay    *stdioRelay
+	relay    *stdiorelay.Relay
 	root     *cgroup.Root  // of the node, nil like group
 	group    *cgroup.Group // nil: no control group, signals instead
 	groupErr error         // why the group that was named cannot be used
@@ -37,10 +52,10 @@ type steward struct {
 	stale bool // one of them could not be renewed
 
 	listener int
-	peers    map[int32]*peer // accepted; the control connection is one of them
+	peers    map[int32]*peer.Peer // accepted; the control connection is one of them
 	nextPeer int32
-	control  *peer     // nil: no agent
-	flushAt  time.Time // messages to the agent wait until then; zero: they go at once
+	control  *peer.Peer // nil: no agent
+	flushAt  time.Time  // messages to the agent wait until then; zero: they go at once
 
 	perJob
 	spares    spares
@@ -72,7 +87,7 @@ type perJob struct {
 }
 
 func newSteward(c config, listener int) (_ *steward, err error) {
-	s := &steward{config: c, listener: listener, peers: make(map[int32]*peer)}
+	s := &steward{config: c, listener: listener, peers: make(map[int32]*peer.Peer)}
 	defer func() {
 		if err != nil {
 			s.close()
@@ -80,20 +95,21 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	}()
 	s.enterShm() // before anything looks at files
 	s.life = life.New(s.now(), life.Config{Grace: c.grace})
-	if s.loop, err = newLoop(); err != nil {
+	if s.loop, err = loop.New(); err != nil {
 		return nil, err
 	}
+	s.clients.loop = s.loop
 	s.reaper = launch.NewReaper(func(pidfd, pid int) error {
-		return s.loop.watch(pidfd, launch.WatchEvents, tag{kind: kindExit, index: int32(pid)})
+		return s.loop.Watch(pidfd, launch.WatchEvents, loop.Tag{Kind: kindExit, Index: int32(pid)})
 	})
 	if s.forker, err = launch.NewForker(s.reaper); err != nil {
 		return nil, err
 	}
 	s.enterIPC()
-	if s.relay, err = newStdioRelay(s.stdioEvents()); err != nil {
+	if s.relay, err = stdiorelay.New(s.stdioEvents()); err != nil {
 		return nil, err
 	}
-	go s.relay.run()
+	go s.relay.Run()
 	if c.cgroups {
 		s.root, s.group, s.groupErr = openGroup(c)
 	}
@@ -101,7 +117,7 @@ func newSteward(c config, listener int) (_ *steward, err error) {
 	if err = unix.SetNonblock(listener, true); err != nil {
 		return nil, fmt.Errorf("listening: %w", err)
 	}
-	return s, s.loop.watch(listener, unix.EPOLLIN, tag{kind: kindListener})
+	return s, s.loop.Watch(listener, unix.EPOLLIN, loop.Tag{Kind: kindListener})
 }
 
 // joinGroups moves the forking thread into the version 1 halves of the control group, which count
@@ -129,11 +145,11 @@ func openGroup(c config) (*cgroup.Root, *cgroup.Group, error) {
 	return root, group, err
 }
 
-func (s *steward) stdioEvents() stdioEvents {
-	return stdioEvents{
-		reader:  func(attached bool) { s.loop.post(func() { s.life.Reader(s.now(), attached) }) },
-		drained: func() { s.loop.post(func() { s.life.Drained(s.now()) }) },
-		lost:    func(text string) { s.loop.post(func() { s.noteLoss(text) }) },
+func (s *steward) stdioEvents() stdiorelay.Events {
+	return stdiorelay.Events{
+		Reader:  func(attached bool) { s.loop.Post(func() { s.life.Reader(s.now(), attached) }) },
+		Drained: func() { s.loop.Post(func() { s.life.Drained(s.now()) }) },
+		Lost:    func(text string) { s.loop.Post(func() { s.noteLoss(text) }) },
 	}
 }
 
@@ -142,12 +158,12 @@ func (s *steward) now() time.Time { return time.Now() }
 // run serves until the life of the job, or of its agent, is over.
 func (s *steward) run() error {
 	for !s.left {
-		events, err := s.loop.wait(earliest(s.life.Deadline(), s.flushAt, s.outbox.asks.next, s.deadlinePMIx(), s.messages.deadline()))
+		events, err := s.loop.Wait(earliest(s.life.Deadline(), s.flushAt, s.outbox.asks.next, s.deadlinePMIx(), s.messages.deadline()))
 		if err != nil {
 			return err
 		}
 		for i := range events {
-			s.handle(tagOf(&events[i]), events[i].Events)
+			s.handle(loop.TagOf(&events[i]), events[i].Events)
 			s.runAfter()
 			s.applyLife()
 		}
@@ -172,29 +188,28 @@ func earliest(deadlines ...time.Time) (first time.Time) {
 	return first
 }
 
-func (s *steward) handle(t tag, events uint32) {
-	switch t.kind {
-	case kindWake:
-		s.loop.runPosted()
+func (s *steward) handle(t loop.Tag, events uint32) {
+	switch t.Kind {
+	case loop.Wake:
+		s.loop.RunPosted()
 	case kindListener:
 		s.accept()
 	case kindPeer:
-		if p := s.peers[t.index]; p != nil {
+		if p := s.peers[t.Index]; p != nil {
 			s.servePeer(p, events)
 		}
 	case kindPMI:
 		if s.job != nil {
-			s.servePMI(int(t.index), events)
+			s.servePMI(int(t.Index), events)
 		}
 	case kindExit:
-		s.onExit(int(t.index))
+		s.onExit(int(t.Index))
 	case kindPMIxListener:
 		s.acceptPMIx()
 	case kindPMIx:
-		s.servePMIx(pmix.ConnID(t.index), events)
+		s.servePMIx(pmix.ConnID(t.Index), events)
 	case kindPath:
 		s.servePath()
-	case kindOutputs, kindOutput, kindInput:
 	}
 }
 
@@ -202,11 +217,10 @@ func (s *steward) handle(t tag, events uint32) {
 // steward could not be set up.
 func (s *steward) close() {
 	if s.relay != nil {
-		s.relay.post(s.relay.stop)
-		<-s.relay.ended
+		s.relay.Stop()
 	}
 	if s.loop != nil {
-		s.loop.close()
+		s.loop.Close()
 	}
 	if s.forker != nil {
 		s.forker.Close() // its thread leaves the memory group, which can then be removed
@@ -216,7 +230,7 @@ func (s *steward) close() {
 		s.reaper.Close()
 	}
 	for _, p := range s.peers {
-		p.close()
+		p.Close()
 	}
 	s.spares.close()
 	s.closeGroup()
@@ -225,7 +239,7 @@ func (s *steward) close() {
 // help runs f in a goroutine of its own, and leaves it the loop's processor.
 func (s *steward) help(f func()) {
 	s.helpers.Go(f)
-	s.loop.yield()
+	s.loop.Yield()
 }
 
 // waitHelpers waits for the helper goroutines. One may be blocked by a file system that does not

@@ -1,10 +1,13 @@
-package steward
+package stdiorelay
 
 import (
 	"score/nodeagent/steward/wire"
 
 	"google.golang.org/protobuf/proto"
 )
+
+// keepFrames is the largest buffer of unacked kept once it is empty, in bytes.
+const keepFrames = 2 * outputHighWater
 
 // unacked holds the output of an attached job that the reader has not acknowledged. A new reader
 // gets it again, so no output is lost with an agent, and none comes twice.
@@ -51,7 +54,7 @@ func (u *unacked) acknowledge(number uint64) {
 		u.pieces[i].end -= u.start
 	}
 	u.head, u.start = 0, 0
-	if len(u.frames) == 0 && cap(u.frames) > keepOut {
+	if len(u.frames) == 0 && cap(u.frames) > keepFrames {
 		u.frames = nil
 	}
 }

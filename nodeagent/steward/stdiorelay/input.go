@@ -1,13 +1,19 @@
-package steward
+package stdiorelay
 
 import (
 	"errors"
+	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
+	"score/nodeagent/steward/terminal"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 
 	"golang.org/x/sys/unix"
 )
+
+// endOfInput is what a person types at a terminal to end the input (VEOF, ^D): the first character
+// completes a line that has begun, the second ends the input.
+const endOfInput = "\x04\x04"
 
 // input delivers what the user types to one rank or to all. One message is delivered at a time, and
 // the next is taken only when every rank has it: that is the bound and the back-pressure.
@@ -15,7 +21,7 @@ import (
 //	unfinished is the number of sinks that wait; a sink that waits is open
 //	written <= len(chunk) for each sink that waits
 type input struct {
-	loop     *loop
+	loop     *loop.Loop
 	sinks    []sink
 	allAdded bool // no more sinks will come
 
@@ -111,9 +117,9 @@ func (in *input) writeSink(i int) {
 			continue
 		}
 		if errors.Is(err, unix.EAGAIN) {
-			t := tag{kindInput, int32(i)}
-			if in.loop.changeWatch(s.fd, unix.EPOLLOUT, t) != nil { // it is not watched
-				_ = in.loop.watch(s.fd, unix.EPOLLOUT, t)
+			t := loop.Tag{Kind: kindInput, Index: int32(i)}
+			if in.loop.ChangeWatch(s.fd, unix.EPOLLOUT, t) != nil { // it is not watched
+				_ = in.loop.Watch(s.fd, unix.EPOLLOUT, t)
 			}
 			return
 		}
@@ -123,7 +129,7 @@ func (in *input) writeSink(i int) {
 		}
 		s.written += n
 	}
-	in.loop.unwatch(s.fd)
+	in.loop.Unwatch(s.fd)
 	in.sinkDone(s)
 }
 
@@ -132,13 +138,13 @@ func (in *input) dropSink(s *sink) {
 	in.sinkDone(s)
 }
 
-// closeSink closes the input of one rank; unwatchPipe explains why it is unwatched first.
+// closeSink closes the input of one rank.
 func (in *input) closeSink(s *sink) {
 	if s.fd < 0 {
 		return
 	}
-	in.loop.unwatch(s.fd)
-	closeFD(s.fd)
+	in.loop.Unwatch(s.fd)
+	loop.CloseFD(s.fd)
 	s.fd = -1
 }
 
@@ -156,7 +162,7 @@ func (in *input) stillOpen() bool {
 		}
 		open = true
 		if !s.waiting {
-			_ = in.loop.watch(s.fd, 0, tag{kindInput, int32(i)}) // an error is always reported; otherwise the job's end closes it
+			_ = in.loop.Watch(s.fd, 0, loop.Tag{Kind: kindInput, Index: int32(i)}) // an error is always reported; otherwise the job's end closes it
 		}
 	}
 	return open
@@ -195,28 +201,28 @@ func (in *input) close() {
 func (in *input) resizeTerminals(size *scorev1.Terminal) {
 	for i := range in.sinks {
 		if in.terminal && in.sinks[i].fd >= 0 {
-			_ = resize(in.sinks[i].fd, size) // the programs there have ended
+			_ = terminal.Resize(in.sinks[i].fd, size) // the programs there have ended
 		}
 	}
 }
 
 // notifyInput tells the reader how much input the ranks have: at first, if that is any, and whenever
 // it grows. Most jobs end without input, and so without a message.
-func (r *stdioRelay) notifyInput() error {
+func (r *Relay) notifyInput() error {
 	offset, known := r.input.delivered()
 	if !known || r.lastQueued || offset == r.inputReported {
 		return nil
 	}
 	r.inputReported = offset
-	return r.reader.queue(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_InputTaken{InputTaken: offset}})
+	return r.reader.Queue(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_InputTaken{InputTaken: offset}})
 }
 
 // takeInput delivers the reader's messages as long as it can. Then it stops reading until the ranks
 // have read.
-func (r *stdioRelay) takeInput() {
+func (r *Relay) takeInput() {
 	for r.input.ready() {
 		var m stewardpb.ToSteward
-		ok, err := r.reader.next(&m)
+		ok, err := r.reader.Next(&m)
 		if err != nil {
 			r.detach()
 			return
@@ -230,9 +236,9 @@ func (r *stdioRelay) takeInput() {
 	}
 	var err error
 	if r.input.ready() {
-		err = r.reader.resumeReading()
+		err = r.reader.ResumeReading()
 	} else {
-		err = r.reader.pauseReading()
+		err = r.reader.PauseReading()
 	}
 	if err != nil {
 		r.detach()

@@ -1,4 +1,4 @@
-package steward
+package stdiorelay
 
 import "time"
 
@@ -74,5 +74,9 @@ func (p *pace) charge(bytes int) {
 // next returns when something may be read again.
 func (p *pace) next(now time.Time) time.Time {
 	missing := float64(max(p.turn(), 1)-p.left+1) / float64(p.rate)
-	return earliest(now.Add(time.Duration(missing*float64(time.Second))+time.Microsecond), p.until)
+	at := now.Add(time.Duration(missing*float64(time.Second)) + time.Microsecond)
+	if p.until.Before(at) {
+		return p.until
+	}
+	return at
 }
