@@ -141,7 +141,7 @@ func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	}}})
 	c.gang.Remove(gang.JobID(j.id))
 	c.placeDirty, c.planDirty = true, true
-	c.dropNames(j)
+	c.names.Drop(j.id)
 	c.sendPlaces(j)
 	c.countJob(j, -1)
 	c.stats.Ended[v.GetReason()]++

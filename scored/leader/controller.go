@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"score/gang"
 	"score/scored/api/scorev1"
+	"score/scored/leader/names"
 	"score/scored/state"
 	"time"
 )
@@ -33,10 +34,9 @@ type controller struct {
 	nextJob   uint64
 	entered   map[submission]pendingSubmission // keys that the state does not have yet
 	nodes     map[string]*node
-	names     map[nameKey]name
+	names     *names.Table
 	members   members
-	lookups   map[nameKey][]nameWait // pending, oldest first
-	toStage   []*job                 // whose files must be staged
+	toStage   []*job // whose files must be staged
 	asks      map[uint64]*ask
 	nextAsk   uint64
 	timers    timers
@@ -79,8 +79,6 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 		nextJob:   s.NextJob(),
 		entered:   make(map[submission]pendingSubmission),
 		nodes:     make(map[string]*node),
-		names:     make(map[nameKey]name),
-		lookups:   make(map[nameKey][]nameWait),
 		members:   newMembers(s),
 		accounts:  make(map[uint32]*account),
 		readState: func(f func(*state.State)) { f(s) },
@@ -90,6 +88,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 		stats:     Stats{Ended: make(map[scorev1.EndReason]uint64)},
 	}
 	c.gang = gang.New(gangConfig(c.settings))
+	c.names = names.New(func(node string) bool { return c.nodes[node].connected() })
 	for _, record := range s.Nodes() {
 		c.restoreNode(record)
 	}

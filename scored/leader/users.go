@@ -22,17 +22,15 @@ const (
 
 // account is a user as the controller knows it.
 type account struct {
-	uid       uint32
-	name      string
-	role      scorev1.Role
-	share     uint32
-	limits    *scorev1.UserLimits
-	kept      bool // the state has a record
-	jobs      int  // that wait or run, including spawned ones
-	bytes     int  // that their specs take
-	lookups   int  // of names, pending
-	published int  // bytes of their names, and of the answers kept about names
-	points    int  // of priority
+	uid    uint32
+	name   string
+	role   scorev1.Role
+	share  uint32
+	limits *scorev1.UserLimits
+	kept   bool // the state has a record
+	jobs   int  // that wait or run, including spawned ones
+	bytes  int  // that their specs take
+	points int  // of priority
 }
 
 // newAccount returns the account for a record of the state.

@@ -54,8 +54,8 @@ func (w *world) check() {
 			w.t.Fatalf("the log has lost job %d", id)
 		}
 	}
-	if len(w.b.names) != len(w.log.Names()) {
-		w.t.Fatalf("%d names in the controller, %d in the log", len(w.b.names), len(w.log.Names()))
+	if w.b.names.Len() != len(w.log.Names()) {
+		w.t.Fatalf("%d names in the controller, %d in the log", w.b.names.Len(), len(w.log.Names()))
 	}
 	if _, term := w.b.rotation, w.b.rotation.Term; term != w.b.term {
 		w.t.Fatalf("plan of term %d in term %d", term, w.b.term)
