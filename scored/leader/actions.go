@@ -141,9 +141,9 @@ func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	}}})
 	c.gang.Remove(gang.JobID(j.id))
 	c.placeDirty, c.planDirty = true, true
-	c.dropNames(j)
+	c.names.Drop(j.id)
 	c.sendPlaces(j)
-	c.countJob(j, -1)
+	c.accounts.remove(j)
 	c.stats.Ended[v.GetReason()]++
 	c.log("job ended", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()),
 		zap.Stringer("reason", v.GetReason()), zap.Int32("exit_code", v.GetExitCode()))

@@ -39,7 +39,7 @@ func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) 
 	case *scorev1.AgentMessage_SwitchReport:
 		c.onUsage(n, m.SwitchReport)
 	case *scorev1.AgentMessage_Name:
-		c.nameRequest(n, m.Name)
+		c.onNameRequest(n, m.Name)
 	case *scorev1.AgentMessage_Places:
 		c.askPlaces(n, m.Places)
 	case *scorev1.AgentMessage_Spawn:

@@ -36,7 +36,7 @@ func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scorev1.User, error) {
 	return consult(ctx, l, func(c *controller, answer func([]*scorev1.User, error)) {
 		if !caller.operates() {
-			users := []*scorev1.User{c.userView(c.account(caller.UID, name))}
+			users := []*scorev1.User{c.userView(c.accounts.of(caller.UID, name))}
 			c.call(func(err error) { answer(users, err) })
 			return
 		}
@@ -46,7 +46,7 @@ func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scor
 				all[record.UID] = newAccount(record)
 			}
 		})
-		maps.Copy(all, c.accounts)
+		maps.Copy(all, c.accounts.byUID)
 		users := make([]*scorev1.User, 0, len(all))
 		for _, uid := range slices.Sorted(maps.Keys(all)) {
 			users = append(users, c.userView(all[uid]))
@@ -90,7 +90,7 @@ func (c *controller) setUser(uid uint32, name string, values *scorev1.User, fiel
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%w: name what to change: %v", ErrInvalid, userFields)
 	}
-	next := *c.account(uid, name)
+	next := *c.accounts.of(uid, name)
 	limits := &scorev1.UserLimits{}
 	if next.limits != nil {
 		limits = proto.Clone(next.limits).(*scorev1.UserLimits)
@@ -121,7 +121,7 @@ func (c *controller) setUser(uid uint32, name string, values *scorev1.User, fiel
 		return nil, err
 	}
 	next.name, next.limits, next.kept = name, limits, true
-	c.accounts[uid] = &next
+	c.accounts.put(&next)
 	c.propose(&statepb.Command{Command: &statepb.Command_SetUser{SetUser: &statepb.SetUser{
 		Uid: uid, Name: name, Role: next.role, Share: next.share, Limits: limits,
 	}}})
@@ -158,14 +158,14 @@ func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name strin
 		return nil, fmt.Errorf("%w: only operators may look at other users", ErrDenied)
 	}
 	return consult(ctx, l, func(c *controller, answer func(*scorev1.User, error)) {
-		a := c.accounts[uid]
+		a := c.accounts.byUID[uid]
 		c.readState(func(s *state.State) {
 			if record := s.User(uid); a == nil && record != nil {
 				a = newAccount(record)
 			}
 		})
 		if a == nil {
-			a = c.account(uid, name)
+			a = c.accounts.of(uid, name)
 		}
 		view := c.userView(a)
 		c.call(func(err error) { answer(view, err) })

@@ -21,11 +21,40 @@ type ask struct {
 	over     func() // called once
 }
 
-func (c *controller) newAsk() *ask {
-	c.nextAsk++
-	a := &ask{id: c.nextAsk, waiting: make(map[string]bool)}
-	c.asks[a.id] = a
+// asks are the pending questions to nodes, by number. Their numbers go on under the next controller
+// of the same term, so that it does not take answers to others as answers to its own.
+type asks struct {
+	pending map[uint64]*ask
+	last    uint64
+}
+
+// open adds a question, which sendAsk sends to nodes.
+func (all *asks) open() *ask {
+	all.last++
+	a := &ask{id: all.last, waiting: make(map[string]bool)}
+	all.pending[a.id] = a
 	return a
+}
+
+// answer passes a node's answer to the question, if that is still pending.
+func (all *asks) answer(node string, id uint64, take func(*ask)) {
+	a := all.pending[id]
+	if a == nil || !a.waiting[node] {
+		return
+	}
+	delete(a.waiting, node)
+	take(a)
+	if len(a.waiting) == 0 {
+		all.end(id)
+	}
+}
+
+// end ends a question if it is still pending, whoever has not answered.
+func (all *asks) end(id uint64) {
+	if a := all.pending[id]; a != nil {
+		delete(all.pending, id)
+		a.over()
+	}
 }
 
 // sendAsk sends the question to a node, and reports whether that is connected.
@@ -41,34 +70,16 @@ func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) bo
 // startWait starts to wait for the answers, after all nodes were asked.
 func (c *controller) startWait(a *ask) {
 	if len(a.waiting) == 0 {
-		c.finishAsk(a)
+		c.asks.end(a.id)
 		return
 	}
 	c.timers.add(timer{at: c.now + askTimeout.Nanoseconds(), kind: timerAsk, id: a.id})
 }
 
-// onAnswer passes a node's answer to the question, if that is still pending.
-func (c *controller) onAnswer(n *node, id uint64, take func(*ask)) {
-	a := c.asks[id]
-	if a == nil || !a.waiting[n.name] {
-		return
-	}
-	delete(a.waiting, n.name)
-	take(a)
-	if len(a.waiting) == 0 {
-		c.finishAsk(a)
-	}
-}
-
-func (c *controller) finishAsk(a *ask) {
-	delete(c.asks, a.id)
-	a.over()
-}
-
 // askRanks asks the job's nodes for the states of its ranks, and calls answered with the answers
 // that have come.
 func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankStates)) {
-	a := c.newAsk()
+	a := c.asks.open()
 	a.over = func() {
 		slices.SortFunc(a.ranks, func(x, y *scorev1.RankState) int { return cmp.Compare(x.GetRank(), y.GetRank()) })
 		answer := &scorev1.AttachEvent_RankStates{Ranks: a.ranks, GangOn: a.gangOn}
@@ -91,7 +102,7 @@ func (c *controller) onRankStates(n *node, m *scorev1.RankStatesReply) {
 			c.onStartReport(j, p, m.GetStart())
 		}
 	}
-	c.onAnswer(n, m.GetRequest(), func(a *ask) {
+	c.asks.answer(n.name, m.GetRequest(), func(a *ask) {
 		for _, rank := range m.GetRanks() {
 			rank.Node = n.name
 			a.ranks = append(a.ranks, rank)

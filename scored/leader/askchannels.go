@@ -40,7 +40,7 @@ func (l *Leader) jobsOf(c *controller, id uint64, caller Caller) (jobs []*job, e
 
 // askChannels sends one question to each node, about all of the jobs that it has.
 func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, answered func(*scorev1.ListChannelsResponse)) {
-	a := c.newAsk()
+	a := c.asks.open()
 	var unconnected []string // nodes that cannot be asked
 	a.over = func() {
 		slices.SortFunc(a.channels, compareChannels)
@@ -74,7 +74,7 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 
 // onChannels handles a node's answer.
 func (c *controller) onChannels(n *node, m *scorev1.ChannelsReply) {
-	c.onAnswer(n, m.GetRequest(), func(a *ask) {
+	c.asks.answer(n.name, m.GetRequest(), func(a *ask) {
 		for _, channel := range m.GetChannels() {
 			channel.Node = n.name
 			a.channels = append(a.channels, channel)

@@ -15,7 +15,7 @@ const maxChildren = 1024
 
 // mayHaveChild refuses a spawned job beyond the limits of its user or program.
 func (c *controller) mayHaveChild(child *job) error {
-	a := c.account(child.user.GetUid(), child.user.GetUser())
+	a := c.accounts.ofOwner(child)
 	switch limit := a.maxJobs(Caller{UID: a.uid, Role: a.role}); {
 	case a.jobs >= limit:
 		return limitError("%d of your jobs wait or run already, with those that jobs spawn, and you may have %d", a.jobs, limit)
@@ -67,7 +67,7 @@ func (c *controller) childMemory(child *job) ([]int64, error) {
 		return []int64{0}, nil // no memory is promised, and none bounded
 	}
 	promises := []int64{parent, min(usual, parent)}
-	limit := asInt(c.account(child.user.GetUid(), "").limits.GetMemoryPerNodeBytes())
+	limit := asInt(c.accounts.ofOwner(child).limits.GetMemoryPerNodeBytes())
 	if limit == 0 {
 		return slices.Compact(promises), nil
 	}

@@ -4,53 +4,59 @@ import (
 	"fmt"
 	"score/gang"
 	"score/scored/api/scorev1"
+	"score/scored/leader/names"
 	"score/scored/state"
 	"time"
 )
 
-// controller is the working copy of all that the leader knows, and makes every decision. It does no
-// I/O: its decisions lie in the outbox. It is owned by one goroutine and lives for one leadership.
-type controller struct {
-	outbox
-	cluster string
-	version string
-	// protocol is the protocol of the log.
-	protocol uint32
-	term     uint64
+// config is what a controller is given when it is made. It stays for its leadership.
+type config struct {
+	cluster   string
+	version   string
+	term      uint64
+	jobSecret []byte // Options.JobSecret
 	// singleUser: jobs without --mem are neither promised memory nor limited.
 	singleUser bool
-	jobSecret  []byte // Options.JobSecret
 	// shareCPUs: jobs too large for the CPUs share them.
 	shareCPUs bool
+	readState func(func(*state.State)) // reads the committed state
+	// observeRevoked, if not nil, is called with the revoked serial numbers when they change.
+	observeRevoked func(serials [][]byte)
+}
+
+// controller is the working copy of all that the leader knows, and makes every decision. It does no
+// I/O: its decisions lie in the outbox. It is owned by one goroutine and lives for one leadership.
+// DESIGN.md, "The controller's parts", says which part owns which state.
+type controller struct {
+	config
+	outbox
+	// protocol is the protocol of the log.
+	protocol uint32
 	// startNodes: jobs are refused with ErrStarting until so many nodes are connected; 0: not any more.
 	startNodes int
 	now        int64 // cluster nanoseconds of the input being handled
 	began      int64 // start of this leadership
 
-	gang      *gang.Machine
-	settings  *scorev1.Settings
-	jobs      map[uint64]*job // unfinished, and lingering ones
-	nextJob   uint64
-	entered   map[submission]pendingSubmission // keys that the state does not have yet
-	nodes     map[string]*node
-	names     map[nameKey]name
-	members   members
-	lookups   map[nameKey][]nameWait // pending, oldest first
-	toStage   []*job                 // whose files must be staged
-	asks      map[uint64]*ask
-	nextAsk   uint64
-	timers    timers
-	accounts  map[uint32]*account      // of users with jobs, and of users in the state
-	readState func(func(*state.State)) // reads the committed state
-	weighAt   int64                    // when users are charged next; 0: there is no job
-	sharedAt  int64                    // when users were last given points
-	shareAt   int64                    // when a new user is given points; 0: there is none
+	gang     *gang.Machine
+	settings *scorev1.Settings
+	jobs     map[uint64]*job // unfinished, and lingering ones
+	nextJob  uint64
+	entered  map[submission]pendingSubmission // keys that the state does not have yet
+	nodes    map[string]*node
+	members  members
+	accounts accounts
+	names    *names.Table
+	asks     asks
+	timers   timers
 
-	rotation     gang.Rotation
-	planTime     int64 // no later plan takes effect before
-	placeDirty   bool  // Schedule may decide something
-	planDirty    bool  // the rows may have changed
-	watchesDirty bool  // the nodes that watch each other may have changed
+	rotation gang.Rotation
+	planTime int64 // no later plan takes effect before
+
+	// What advance does after the inputs of a batch.
+	toStage      []*job // whose files must be staged
+	placeDirty   bool   // Schedule may decide something
+	planDirty    bool   // the rows may have changed
+	watchesDirty bool   // the nodes that watch each other may have changed
 
 	stats     Stats
 	abandoned chan struct{} // closed when the controller is abandoned
@@ -70,31 +76,26 @@ type Stats struct {
 }
 
 // newController returns the controller for the committed state. Nodes report what they know beyond
-// it when they connect.
-func newController(cluster, version string, term uint64, s *state.State, now int64) *controller {
+// it when they connect. It does not call config.readState, since its caller is reading the state.
+func newController(config config, s *state.State, now int64) *controller {
 	c := &controller{
-		cluster: cluster, version: version, protocol: s.Protocol(), term: term, now: now, began: now,
+		config: config, protocol: s.Protocol(), now: now, began: now,
 		settings:  s.Settings(),
 		jobs:      make(map[uint64]*job),
 		nextJob:   s.NextJob(),
 		entered:   make(map[submission]pendingSubmission),
 		nodes:     make(map[string]*node),
-		names:     make(map[nameKey]name),
-		lookups:   make(map[nameKey][]nameWait),
 		members:   newMembers(s),
-		accounts:  make(map[uint32]*account),
-		readState: func(f func(*state.State)) { f(s) },
-		asks:      make(map[uint64]*ask),
-		rotation:  gang.Rotation{Term: term},
+		accounts:  newAccounts(s),
+		asks:      asks{pending: make(map[uint64]*ask)},
+		rotation:  gang.Rotation{Term: config.term},
 		abandoned: make(chan struct{}),
 		stats:     Stats{Ended: make(map[scorev1.EndReason]uint64)},
 	}
 	c.gang = gang.New(gangConfig(c.settings))
+	c.names = names.New(func(node string) bool { return c.nodes[node].connected() })
 	for _, record := range s.Nodes() {
 		c.restoreNode(record)
-	}
-	for _, record := range s.Users() {
-		c.accounts[record.UID] = newAccount(record)
 	}
 	jobs := s.Jobs()
 	for _, record := range jobs {
@@ -113,7 +114,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 	c.linkChildren()
 	c.resumeOrders(jobs)
 	c.restoreNames(s)
-	c.updateOwners()
+	c.setOwners(s.Users())
 	c.placeDirty, c.planDirty = true, true
 	return c
 }
@@ -121,8 +122,7 @@ func newController(cluster, version string, term uint64, s *state.State, now int
 // addJob adds a job to the table.
 func (c *controller) addJob(j *job) {
 	c.jobs[j.id] = j
-	c.countJob(j, 1)
-	c.scheduleWeighing()
+	c.accounts.add(j, c.now, &c.timers)
 	if j.parent != nil {
 		j.parent.children = append(j.parent.children, j)
 	}
@@ -180,17 +180,15 @@ func (c *controller) expire(t timer) {
 			c.onIdleDeadline(j)
 		}
 	case timerWeigh:
-		if t.at == c.weighAt {
+		if t.at == c.accounts.weighAt {
 			c.updateUsage()
 		}
 	case timerShare:
-		if t.at == c.shareAt {
+		if t.at == c.accounts.shareAt {
 			c.updateOwners()
 		}
 	case timerAsk:
-		if a := c.asks[t.id]; a != nil {
-			c.finishAsk(a)
-		}
+		c.asks.end(t.id)
 	}
 }
 

@@ -90,7 +90,7 @@ func (c *controller) removeNode(name string, answer func(int, error)) {
 	c.forgetOn(n)
 	delete(c.nodes, name)
 	c.propose(&statepb.Command{Command: &statepb.Command_NodeGone{NodeGone: &statepb.NodeGone{Node: name}}})
-	revoked := c.revoke(string(pki.Agent), name)
+	revoked := c.members.revoke(string(pki.Agent), name)
 	if revoked > 0 {
 		c.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{
 			RevokeCertificates: &statepb.RevokeCertificates{Role: string(pki.Agent), Name: name},

@@ -30,29 +30,36 @@ const (
 	MaxFairSharePoints = gang.MaxOwnerPoints
 )
 
-// scheduleWeighing sets the time of the next weighing if there is a job.
-func (c *controller) scheduleWeighing() {
-	if c.weighAt == 0 && len(c.jobs) > 0 {
-		c.weighAt = c.now + weighEvery.Nanoseconds()
-		c.timers.add(timer{at: c.weighAt, kind: timerWeigh})
+// weighLater sets the time of the next weighing, if it is not set.
+func (all *accounts) weighLater(now int64, timers *timers) {
+	if all.weighAt == 0 {
+		all.weighAt = now + weighEvery.Nanoseconds()
+		timers.add(timer{at: all.weighAt, kind: timerWeigh})
+	}
+}
+
+// weighAgain sets the time of the next weighing, if there are jobs, when that of the last has come.
+func (all *accounts) weighAgain(jobs int, now int64, timers *timers) {
+	all.weighAt = 0
+	if jobs > 0 {
+		all.weighLater(now, timers)
+	}
+}
+
+// shareSoon gives points to a user who had no jobs as soon as possible. Without points the user's job
+// would stand behind the thousands that another user has just submitted.
+func (all *accounts) shareSoon(now int64, timers *timers) {
+	if all.shareAt == 0 {
+		all.shareAt = max(now, all.sharedAt+shareEvery.Nanoseconds())
+		timers.add(timer{at: all.shareAt, kind: timerShare})
 	}
 }
 
 // updateUsage charges usage and updates priorities.
 func (c *controller) updateUsage() {
-	c.weighAt = 0
-	c.scheduleWeighing()
+	c.accounts.weighAgain(len(c.jobs), c.now, &c.timers)
 	c.charge()
 	c.updateOwners()
-}
-
-// grantPointsSoon gives points to a user who had no jobs as soon as possible. Without points the
-// user's job would stand behind the thousands that another user has just submitted.
-func (c *controller) grantPointsSoon() {
-	if c.shareAt == 0 {
-		c.shareAt = max(c.now, c.sharedAt+shareEvery.Nanoseconds())
-		c.timers.add(timer{at: c.shareAt, kind: timerShare})
-	}
 }
 
 // charge commits what jobs have used since they were last charged.
@@ -77,18 +84,30 @@ func (c *controller) charge() {
 // updateOwners sets the limits and priority points of the matrix's owners; the points depend on
 // what is left of the share.
 func (c *controller) updateOwners() {
-	c.sharedAt, c.shareAt = c.now, 0
-	c.weights()
-	owners := make(map[gang.OwnerID]gang.Owner, len(c.accounts))
-	for uid, a := range c.accounts {
+	var users []*state.User
+	c.readState(func(s *state.State) { users = s.Users() })
+	c.setOwners(users)
+}
+
+// setOwners does the same with the records of the state.
+func (c *controller) setOwners(users []*state.User) {
+	cpus := func(uid uint32) int { return c.gang.OwnerUse(gang.OwnerID(uid)).CPUs }
+	c.accounts.weigh(c.now, c.settings, users, cpus)
+	if c.gang.SetOwners(c.accounts.owners()) {
+		c.placeDirty, c.planDirty = true, true
+	}
+}
+
+// owners returns the users as the matrix knows them, without those for whom all defaults hold.
+func (all *accounts) owners() map[gang.OwnerID]gang.Owner {
+	owners := make(map[gang.OwnerID]gang.Owner, len(all.byUID))
+	for uid, a := range all.byUID {
 		owner := gang.Owner{Points: a.points, Share: a.sliceShare(), MaxJobs: int(a.limits.GetRunning()), MaxCPUs: int(a.limits.GetCpus())}
 		if owner != (gang.Owner{}) {
 			owners[gang.OwnerID(uid)] = owner
 		}
 	}
-	if c.gang.SetOwners(owners) {
-		c.placeDirty, c.planDirty = true, true
-	}
+	return owners
 }
 
 // sliceShare returns the user's share for the matrix; 0: the default.
@@ -99,34 +118,33 @@ func (a *account) sliceShare() int {
 	return int(max(uint64(a.share)*gang.UsualShare/state.DefaultShare, 1))
 }
 
-// weights computes the points of each user with jobs: 2^(-used/share) of the maximum, where both
-// are fractions of the totals of all such users. What a user's jobs hold now counts as used until
-// the next weighing. A user who has used exactly the share has half of the points, one who has used
-// nothing all. Points are rounded to a thousand steps, so that the queue is not sorted for small
+// weigh computes the points of each user with jobs: 2^(-used/share) of the maximum, where both are
+// fractions of the totals of all such users. What a user's jobs hold now, so many CPUs, counts as used
+// until the next weighing. A user who has used exactly the share has half of the points, one who has
+// used nothing all. Points are rounded to a thousand steps, so that the queue is not sorted for small
 // changes.
-func (c *controller) weights() {
-	maxPoints := fairSharePoints(c.settings)
-	half := state.HalfLifeOf(c.settings)
+func (all *accounts) weigh(now int64, settings *scorev1.Settings, users []*state.User, cpus func(uid uint32) int) {
+	all.sharedAt, all.shareAt = now, 0
+	maxPoints := fairSharePoints(settings)
+	half := state.HalfLifeOf(settings)
 	var used, shares float64
-	recent := make(map[uint32]float64, len(c.accounts))
-	c.readState(func(s *state.State) {
-		for _, record := range s.Users() {
-			left := float64(record.Recent(c.now, half))
-			recent[record.UID] = left
-			if a := c.accounts[record.UID]; left > 0 && (a == nil || a.jobs == 0) {
-				used += left
-				shares += float64(record.Share)
-			}
+	recent := make(map[uint32]float64, len(all.byUID))
+	for _, record := range users {
+		left := float64(record.Recent(now, half))
+		recent[record.UID] = left
+		if a := all.byUID[record.UID]; left > 0 && (a == nil || a.jobs == 0) {
+			used += left
+			shares += float64(record.Share)
 		}
-	})
-	for _, uid := range c.sortedAccounts() {
-		if a := c.accounts[uid]; a.jobs > 0 {
-			recent[uid] += float64(c.gang.OwnerUse(gang.OwnerID(uid)).CPUs) * float64(weighEvery.Microseconds())
+	}
+	for _, uid := range slices.Sorted(maps.Keys(all.byUID)) {
+		if a := all.byUID[uid]; a.jobs > 0 {
+			recent[uid] += float64(cpus(uid)) * float64(weighEvery.Microseconds())
 			used += recent[uid]
 			shares += float64(a.share)
 		}
 	}
-	for uid, a := range c.accounts {
+	for uid, a := range all.byUID {
 		a.points = 0
 		if maxPoints == 0 || a.jobs == 0 {
 			continue
@@ -148,5 +166,3 @@ func fairSharePoints(s *scorev1.Settings) int {
 	}
 	return int(s.GetFairSharePoints())
 }
-
-func (c *controller) sortedAccounts() []uint32 { return slices.Sorted(maps.Keys(c.accounts)) }

@@ -99,10 +99,7 @@ type job struct {
 	// outputLost: some of the output is lost; a note says which.
 	outputLost bool
 
-	published int                    // bytes of the names that it has published, and of replies
-	lookups   map[requestKey]nameKey // of its ranks, pending
-	placeAsks []placeAsk             // where it is, asked by other jobs while it is queued
-	replies   replies                // to its requests about names
+	placeAsks []placeAsk // where it is, asked by other jobs while it is queued
 }
 
 // attempt is the part of a job's state that begins again when the job is put back into the queue.
@@ -137,7 +134,6 @@ type attempt struct {
 	graceUntil   int64 // until when its ranks may end by SIGTERM; 0: they got none, or were killed since
 
 	unstored     string              // which output its nodes could not store; empty: none
-	names        int                 // number of names that it has published
 	spawned      map[spawnKey]uint64 // children by the request that spawned them
 	childVerdict *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
 	childEnds    []childEnd          // of the latest children that left by themselves

@@ -24,7 +24,7 @@ func TestJobKey(t *testing.T) {
 
 // After a restore from a backup, a job with the number of an earlier job has another key.
 func TestJobKeyOfANumberGivenAgain(t *testing.T) {
-	b := &controller{jobSecret: []byte("of the servers"), nodes: map[string]*node{}}
+	b := &controller{config: config{jobSecret: []byte("of the servers")}, nodes: map[string]*node{}}
 	keyOf := func(submitted int64) []byte {
 		j := &job{id: 7, submitted: submitted, spec: &scorev1.JobSpec{}}
 		return b.prepareOrders(j)(0).GetKey()

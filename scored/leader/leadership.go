@@ -69,12 +69,9 @@ func (l *Leader) startLeading() {
 		l.clock.Store(clock)
 		l.term.Store(l.lead.Term)
 		l.committed = 0
-		l.controller = newController(l.options.Cluster, l.options.Version, l.lead.Term, s, clock.Now())
+		l.controller = newController(l.config(), s, clock.Now())
 		l.controller.continueFrom(l.given)
-		l.controller.singleUser, l.controller.shareCPUs, l.controller.jobSecret = l.options.SingleUser, l.options.ShareCPUs, l.options.JobSecret
-		l.controller.readState = l.options.Replica.Read
 		if observe := l.options.ObserveRevoked; observe != nil {
-			l.controller.members.observe = observe
 			observe(l.controller.members.revoked())
 		}
 		if s.Nanos() == 0 { // in a new cluster this is the only server
@@ -90,6 +87,14 @@ func (l *Leader) startLeading() {
 	l.deciding.Store(true)
 	l.logger.Info("leading", zap.Uint64("term", l.lead.Term))
 	l.once.Do(func() { close(l.leading) })
+}
+
+func (l *Leader) config() config {
+	o := &l.options
+	return config{
+		cluster: o.Cluster, version: o.Version, term: l.lead.Term, jobSecret: o.JobSecret,
+		singleUser: o.SingleUser, shareCPUs: o.ShareCPUs, readState: o.Replica.Read, observeRevoked: o.ObserveRevoked,
+	}
 }
 
 // abandon drops the controller. Agents connect again, and pending callers get an error.

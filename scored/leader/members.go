@@ -2,7 +2,6 @@ package leader
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"score/scored/api/identity/pki"
@@ -10,15 +9,12 @@ import (
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
-	"time"
 )
 
 // members holds the join tokens, and the certificates of the cluster's daemons.
 type members struct {
 	tokens       map[string]*state.Token
 	certificates map[string]*state.Certificate // by serial number
-	// observe, if not nil, is called with the revoked serial numbers whenever they change.
-	observe func(serials [][]byte)
 }
 
 func newMembers(s *state.State) members {
@@ -71,22 +67,109 @@ func (m *members) cutOff(agent string) bool {
 	return revoked
 }
 
+// addToken adds a token, unless it is too late or there are too many.
+func (m *members) addToken(t *state.Token, now int64) error {
+	m.forget(now)
+	switch {
+	case t.Expires <= now:
+		return fmt.Errorf("%w: the token has expired already, by the cluster's clock", ErrInvalid)
+	case len(m.tokens) >= state.MaxTokens:
+		return fmt.Errorf("%w: there are %d tokens; remove some with 'scored token remove'", ErrState, state.MaxTokens)
+	}
+	m.tokens[t.ID] = t
+	return nil
+}
+
+func (m *members) removeToken(id string, now int64) error {
+	m.forget(now)
+	if m.tokens[id] == nil {
+		return fmt.Errorf("%w: no token %s can be used; 'scored token list' shows those that can", ErrInvalid, clip(id))
+	}
+	delete(m.tokens, id)
+	return nil
+}
+
+// admit exchanges a token for a certificate, and returns how many earlier ones of the daemon are
+// revoked for it. It does not disclose whether the token or its secret is wrong.
+func (m *members) admit(id string, secret []byte, cert *state.Certificate, now int64) (taken int, err error) {
+	m.forget(now)
+	t := m.tokens[id]
+	switch {
+	case t == nil || !pki.CheckSecret(secret, t.Verifier):
+		return 0, fmt.Errorf("%w: the token is not known: it was used, has expired or was removed; make a new one with 'scored token create'", ErrDenied)
+	case t.Role != cert.Role:
+		return 0, fmt.Errorf("%w: the token is for a daemon of another role, %s", ErrDenied, t.Role)
+	}
+	delete(m.tokens, id)
+	taken = m.revoke(cert.Role, cert.Name)
+	m.certificates[string(cert.Serial)] = cert
+	return taken, nil
+}
+
+func (m *members) renewed(cert *state.Certificate, now int64) {
+	m.forget(now)
+	m.certificates[string(cert.Serial)] = cert
+}
+
+// revoke revokes the certificates of a daemon, and returns how many there were.
+func (m *members) revoke(role, name string) (count int) {
+	for serial, cert := range m.certificates {
+		if cert.Role != role || cert.Name != name || cert.Revoked {
+			continue
+		}
+		next := *cert
+		next.Revoked = true
+		m.certificates[serial] = &next
+		count++
+	}
+	return count
+}
+
+// agentExpiries returns until when the certificates of each agent are valid.
+func (m *members) agentExpiries() map[string]int64 {
+	expires := make(map[string]int64)
+	for _, cert := range m.certificates {
+		if cert.Role == string(pki.Agent) && !cert.Revoked {
+			expires[cert.Name] = max(expires[cert.Name], cert.Expires)
+		}
+	}
+	return expires
+}
+
+// tokenList returns the valid tokens by the time of expiry.
+func (m *members) tokenList(now int64) (list []*scorev1.JoinToken) {
+	m.forget(now)
+	for _, t := range m.tokens {
+		list = append(list, &scorev1.JoinToken{Id: t.ID, Role: t.Role, ExpiresNanos: t.Expires, MadeBy: t.MadeBy})
+	}
+	slices.SortFunc(list, func(x, y *scorev1.JoinToken) int {
+		return cmp.Or(cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()), cmp.Compare(x.GetId(), y.GetId()))
+	})
+	return list
+}
+
+// certificateList returns the certificates that have not expired, by role, name and expiry.
+func (m *members) certificateList(now int64) (list []*scorev1.DaemonCertificate) {
+	m.forget(now)
+	for _, c := range m.certificates {
+		list = append(list, &scorev1.DaemonCertificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires, Revoked: c.Revoked})
+	}
+	slices.SortFunc(list, func(x, y *scorev1.DaemonCertificate) int {
+		return cmp.Or(cmp.Compare(x.GetRole(), y.GetRole()), cmp.Compare(x.GetName(), y.GetName()), cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()))
+	})
+	return list
+}
+
 // nodeRevoked is the refusal for an agent whose certificate was revoked.
 const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
 
 // addToken adds a token with which one daemon may join.
 func (c *controller) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
-	c.members.forget(c.now)
 	record := &state.Token{ID: t.ID, Role: string(t.Role), Verifier: t.Verifier(), Expires: t.Expires.UnixNano(), MadeBy: by}
-	switch {
-	case record.Expires <= c.now:
-		answer(struct{}{}, fmt.Errorf("%w: the token has expired already, by the cluster's clock", ErrInvalid))
-		return
-	case len(c.members.tokens) >= state.MaxTokens:
-		answer(struct{}{}, fmt.Errorf("%w: there are %d tokens; remove some with 'scored token remove'", ErrState, state.MaxTokens))
+	if err := c.members.addToken(record, c.now); err != nil {
+		answer(struct{}{}, err)
 		return
 	}
-	c.members.tokens[record.ID] = record
 	c.propose(&statepb.Command{Command: &statepb.Command_AddToken{AddToken: &statepb.AddToken{Token: &statepb.Token{
 		Id: record.ID, Role: record.Role, Verifier: record.Verifier, ExpiresNanos: record.Expires, MadeBy: by,
 	}}}})
@@ -94,35 +177,20 @@ func (c *controller) addToken(t *pki.Token, by string, answer func(struct{}, err
 }
 
 func (c *controller) removeToken(id string, answer func(struct{}, error)) {
-	c.members.forget(c.now)
-	if c.members.tokens[id] == nil {
-		answer(struct{}{}, fmt.Errorf("%w: no token %s can be used; 'scored token list' shows those that can", ErrInvalid, clip(id)))
+	if err := c.members.removeToken(id, c.now); err != nil {
+		answer(struct{}{}, err)
 		return
 	}
-	delete(c.members.tokens, id)
 	c.propose(&statepb.Command{Command: &statepb.Command_RemoveToken{RemoveToken: &statepb.RemoveToken{Id: id}}})
 	c.call(func(err error) { answer(struct{}{}, err) })
 }
 
-// admit exchanges a token for a certificate. It does not disclose whether the token or its secret
-// is wrong.
 func (c *controller) admit(id string, secret []byte, cert *state.Certificate, answer func(struct{}, error)) {
-	c.members.forget(c.now)
-	t := c.members.tokens[id]
-	if t == nil || !pki.CheckSecret(secret, t.Verifier) {
-		answer(
-			struct{}{},
-			fmt.Errorf("%w: the token is not known: it was used, has expired or was removed; make a new one with 'scored token create'", ErrDenied),
-		)
+	taken, err := c.members.admit(id, secret, cert, c.now)
+	if err != nil {
+		answer(struct{}{}, err)
 		return
 	}
-	if t.Role != cert.Role {
-		answer(struct{}{}, fmt.Errorf("%w: the token is for a daemon of another role, %s", ErrDenied, t.Role))
-		return
-	}
-	delete(c.members.tokens, id)
-	taken := c.revoke(cert.Role, cert.Name)
-	c.members.certificates[string(cert.Serial)] = cert
 	c.propose(&statepb.Command{Command: &statepb.Command_Admit{Admit: &statepb.Admit{TokenId: id, Certificate: certificateProto(cert)}}})
 	if taken > 0 {
 		c.sendRevoked()
@@ -131,8 +199,7 @@ func (c *controller) admit(id string, secret []byte, cert *state.Certificate, an
 }
 
 func (c *controller) renewed(cert *state.Certificate, answer func(struct{}, error)) {
-	c.members.forget(c.now)
-	c.members.certificates[string(cert.Serial)] = cert
+	c.members.renewed(cert, c.now)
 	c.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(cert)}}})
 	c.call(func(err error) { answer(struct{}{}, err) })
 }
@@ -140,7 +207,7 @@ func (c *controller) renewed(cert *state.Certificate, answer func(struct{}, erro
 // revokeCertificates revokes all certificates of a daemon, and disconnects an agent.
 func (c *controller) revokeCertificates(role, name string, answer func(int, error)) {
 	c.members.forget(c.now)
-	count := c.revoke(role, name)
+	count := c.members.revoke(role, name)
 	if count == 0 {
 		answer(0, fmt.Errorf("%w: %s %s has no certificate that could be revoked; 'scored cert list' shows them", ErrInvalid, clip(role), clip(name)))
 		return
@@ -153,23 +220,10 @@ func (c *controller) revokeCertificates(role, name string, answer func(int, erro
 	c.call(func(err error) { answer(count, err) })
 }
 
-func (c *controller) revoke(role, name string) (count int) {
-	for serial, cert := range c.members.certificates {
-		if cert.Role != role || cert.Name != name || cert.Revoked {
-			continue
-		}
-		next := *cert
-		next.Revoked = true
-		c.members.certificates[serial] = &next
-		count++
-	}
-	return count
-}
-
 // sendRevoked sends the revoked certificates to this server's listeners and to all agents.
 func (c *controller) sendRevoked() {
 	serials := c.members.revoked()
-	if observe := c.members.observe; observe != nil {
+	if observe := c.observeRevoked; observe != nil {
 		c.call(func(err error) {
 			if err == nil {
 				observe(serials)
@@ -187,72 +241,4 @@ func revokedMessage(serials [][]byte) *scorev1.ServerMessage {
 
 func certificateProto(c *state.Certificate) *statepb.Certificate {
 	return &statepb.Certificate{Serial: c.Serial, Role: c.Role, Name: c.Name, ExpiresNanos: c.Expires}
-}
-
-// AddToken adds a token with which one daemon may join; by is the user who made it.
-func (l *Leader) AddToken(ctx context.Context, t *pki.Token, by string) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.addToken(t, by, answer) })
-	return err
-}
-
-// RemoveToken removes a token.
-func (l *Leader) RemoveToken(ctx context.Context, id string) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.removeToken(id, answer) })
-	return err
-}
-
-// Tokens returns the valid tokens by the time of expiry.
-func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
-	return consult(ctx, l, func(c *controller, answer func([]*scorev1.JoinToken, error)) {
-		c.members.forget(c.now)
-		var list []*scorev1.JoinToken
-		for _, t := range c.members.tokens {
-			list = append(list, &scorev1.JoinToken{Id: t.ID, Role: t.Role, ExpiresNanos: t.Expires, MadeBy: t.MadeBy})
-		}
-		slices.SortFunc(list, func(x, y *scorev1.JoinToken) int {
-			return cmp.Or(cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()), cmp.Compare(x.GetId(), y.GetId()))
-		})
-		c.call(func(err error) { answer(list, err) })
-	})
-}
-
-// Admit exchanges a token for the certificate of a new daemon.
-func (l *Leader) Admit(ctx context.Context, id string, secret []byte, cert *state.Certificate) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.admit(id, secret, cert, answer) })
-	return err
-}
-
-// Renewed records the renewed certificate of a daemon.
-func (l *Leader) Renewed(ctx context.Context, cert *state.Certificate) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.renewed(cert, answer) })
-	return err
-}
-
-// RevokeCertificates revokes all certificates of a daemon, and returns their number.
-func (l *Leader) RevokeCertificates(ctx context.Context, role, name string) (int, error) {
-	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.revokeCertificates(role, name, answer) })
-}
-
-// Certificates returns those that have not expired, by role, name and expiry.
-func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate, error) {
-	return consult(ctx, l, func(c *controller, answer func([]*scorev1.DaemonCertificate, error)) {
-		c.members.forget(c.now)
-		var list []*scorev1.DaemonCertificate
-		for _, cert := range c.members.certificates {
-			list = append(
-				list,
-				&scorev1.DaemonCertificate{Serial: cert.Serial, Role: cert.Role, Name: cert.Name, ExpiresNanos: cert.Expires, Revoked: cert.Revoked},
-			)
-		}
-		slices.SortFunc(list, func(x, y *scorev1.DaemonCertificate) int {
-			return cmp.Or(cmp.Compare(x.GetRole(), y.GetRole()), cmp.Compare(x.GetName(), y.GetName()), cmp.Compare(x.GetExpiresNanos(), y.GetExpiresNanos()))
-		})
-		c.call(func(err error) { answer(list, err) })
-	})
-}
-
-// ClusterTime returns the cluster's time, rounded to seconds as in certificates.
-func (l *Leader) ClusterTime() time.Time {
-	nanos, _ := l.Now()
-	return time.Unix(0, nanos)
 }

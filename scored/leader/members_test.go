@@ -14,7 +14,7 @@ import (
 func TestMembers(t *testing.T) {
 	w := newWorld(t)
 	var revoked [][]byte
-	w.b.members.observe = func(serials [][]byte) { revoked = serials }
+	w.b.observeRevoked = func(serials [][]byte) { revoked = serials }
 	token := func(life time.Duration) *pki.Token {
 		tk, err := pki.NewToken("lab", pki.Agent, pki.Digest{}, []string{"h:1"}, time.Unix(0, w.b.now), life)
 		if err != nil {
@@ -46,7 +46,7 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	w.restart() // the next leader has the tokens and certificates
-	w.b.members.observe = func(serials [][]byte) { revoked = serials }
+	w.b.observeRevoked = func(serials [][]byte) { revoked = serials }
 	if err := admit(first, second.Secret, cert("n1")); !errors.Is(err, ErrDenied) {
 		t.Errorf("another's secret: %v", err)
 	}

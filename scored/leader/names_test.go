@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
+	"score/scored/leader/names"
 	"score/scored/state"
 	"strings"
 	"testing"
@@ -66,24 +67,26 @@ func TestLookupsOfOneJobAreBounded(t *testing.T) {
 	flooder, other := w.submitAs(7, jobSpec(1)), w.submitAs(8, jobSpec(1))
 	w.start(flooder)
 	w.start(other)
-	for request := range uint64(maxLookups) {
+	for request := range uint64(names.MaxLookups) {
 		w.b.onMessage("n1", w.links["n1"], lookup(flooder, request+1, fmt.Sprint("name", request)))
 	}
 	w.seen.Reset()
-	w.receive("n1", lookup(flooder, maxLookups+1, "one more"))
+	w.receive("n1", lookup(flooder, names.MaxLookups+1, "one more"))
 	w.receive("n1", lookup(flooder, 1, "name0")) // asked again: it waits already
 	w.receive("n1", lookup(other, 1, "ocean"))
 	w.receive("n1", publish(other, 2, "ocean"))
 	want := fmt.Sprintf("n1: Name request %d: %d lookups of your jobs, %[2]d of this one, wait for names; no more can\nlog: PublishName %d ocean\n",
-		maxLookups+1, maxLookups, other) +
+		names.MaxLookups+1, names.MaxLookups, other) +
 		"n1: Name request 2 ok true port \"\"\nn1: Name request 1 ok true port \"tag\"\n"
 	if got := w.seen.String(); got != want {
 		t.Errorf("sent:\n%swant:\n%s", got, want)
 	}
 	w.kill(flooder)
 	w.receive("n1", nodeDone(flooder))
-	if left := len(w.b.lookups); left != 0 {
-		t.Errorf("%d names are still waited for", left)
+	for _, uid := range []uint32{7, 8} {
+		if left := w.b.names.Use(uid).Lookups; left != 0 {
+			t.Errorf("%d lookups of user %d are still counted", left, uid)
+		}
 	}
 }
 
@@ -127,7 +130,7 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.quiet = true
 	w.connect(hello("n1", 16))
-	ids := make([]uint64, maxPublishedOfOne/(state.MaxNamesPerJob*maxPortName)+1)
+	ids := make([]uint64, names.MaxBytesOfOne/(state.MaxNamesPerJob*names.MaxPort)+1)
 	for i := range ids {
 		ids[i] = w.submitAs(7, jobSpec(1))
 		w.start(ids[i])
@@ -140,7 +143,7 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 		request++
 		w.seen.Reset()
 		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
-			JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: service, Port: strings.Repeat("p", maxPortName), Once: true,
+			JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: service, Port: strings.Repeat("p", names.MaxPort), Once: true,
 		}}})
 		if refusal, found := strings.CutPrefix(w.seen.String(), fmt.Sprintf("n1: Name request %d: ", request)); found {
 			refusals[refusal] = true
@@ -158,9 +161,9 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 		return published
 	}
 	w.quiet = false
-	const each = maxPortName + len("1-100")
-	if n := fill(); n > maxPublishedOfOne/maxPortName || n < maxPublishedOfOne/each-1 {
-		t.Errorf("%d names of %d bytes are published", n, maxPortName)
+	const each = names.MaxPort + len("1-100")
+	if n := fill(); n > names.MaxBytesOfOne/names.MaxPort || n < names.MaxBytesOfOne/each-1 {
+		t.Errorf("%d names of %d bytes are published", n, names.MaxPort)
 	}
 	if want := "what your jobs have published is all of the 16 MiB that it may be; unpublish some names\n"; len(refusals) != 1 || !refusals[want] {
 		t.Errorf("the refusals are %v", refusals)
@@ -182,7 +185,7 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 		w.kill(id)
 		w.receive("n1", nodeDone(id))
 	}
-	if left := w.b.account(7, "").published; left != 0 {
+	if left := w.b.names.Use(7).Bytes; left != 0 {
 		t.Errorf("%d bytes are still counted", left)
 	}
 }
@@ -197,8 +200,8 @@ func TestRefusedNames(t *testing.T) {
 	for _, test := range []struct{ service, port, want string }{
 		{"ocean", "other", `Name request 2 ok false port ""`},
 		{"", "", "Name request 2: a name has 1 to 640 bytes, not 0"},
-		{strings.Repeat("s", maxServiceName+1), "", "Name request 2: a name has 1 to 640 bytes, not 641"},
-		{"sea", strings.Repeat("p", maxPortName+1), "Name request 2: 16385 bytes are published under one name, the most is 16384"},
+		{strings.Repeat("s", names.MaxService+1), "", "Name request 2: a name has 1 to 640 bytes, not 641"},
+		{"sea", strings.Repeat("p", names.MaxPort+1), "Name request 2: 16385 bytes are published under one name, the most is 16384"},
 	} {
 		w.seen.Reset()
 		m := publish(id, 2, test.service)
@@ -228,26 +231,46 @@ func TestLookupsOfOneUserAreBounded(t *testing.T) {
 	for _, id := range append(ids, other) {
 		w.start(id)
 	}
-	for _, id := range ids[:maxLookupsOfOne/maxLookups] {
-		for request := range uint64(maxLookups) {
+	for _, id := range ids[:names.MaxLookupsOfOne/names.MaxLookups] {
+		for request := range uint64(names.MaxLookups) {
 			w.b.onMessage("n1", w.links["n1"], lookup(id, request+1, "ocean"))
 		}
 	}
 	w.seen.Reset()
 	w.receive("n1", lookup(ids[2], 1, "ocean"))
 	w.receive("n1", lookup(other, 1, "ocean"))
-	want := fmt.Sprintf("n1: Name request 1: %d lookups of your jobs, 0 of this one, wait for names; no more can\n", maxLookupsOfOne)
+	want := fmt.Sprintf("n1: Name request 1: %d lookups of your jobs, 0 of this one, wait for names; no more can\n", names.MaxLookupsOfOne)
 	if got := w.seen.String(); got != want {
 		t.Errorf("sent %q", got)
 	}
 	w.b.onMessage("n1", w.links["n1"], publish(ids[2], 2, "ocean"))
-	if left := w.b.account(7, "").lookups; left != 0 {
+	if left := w.b.names.Use(7).Lookups; left != 0 {
 		t.Errorf("%d lookups are still counted", left)
 	}
 	w.receive("n1", lookup(ids[2], 3, "sea"))
 	w.kill(ids[2])
 	w.receive("n1", nodeDone(ids[2]))
-	if left := w.b.account(7, "").lookups; left != 0 {
+	if left := w.b.names.Use(7).Lookups; left != 0 {
 		t.Errorf("%d lookups of an ended job are still counted", left)
+	}
+}
+
+// TestReadOnceIsCommittedBeforeItsAnswer: a lookup that waited for a name that is read once has its
+// answer when the log has that the name is gone. The next leader would give the name once more.
+func TestReadOnceIsCommittedBeforeItsAnswer(t *testing.T) {
+	w := newWorld(t)
+	w.maxCommands = 1
+	w.connect(hello("n1", 2))
+	id := w.submitAs(7, jobSpec(1))
+	w.start(id)
+	w.receive("n1", lookup(id, 1, "ocean"))
+	m := publish(id, 2, "ocean")
+	m.GetName().Once = true
+	w.seen.Reset()
+	w.receive("n1", m)
+	want := fmt.Sprintf("log: PublishName %d ocean\nlog: UnpublishName %[1]d ocean\n", id) +
+		"n1: Name request 2 ok true port \"\"\nn1: Name request 1 ok true port \"tag\"\n"
+	if got := w.seen.String(); got != want {
+		t.Errorf("seen:\n%swant:\n%s", got, want)
 	}
 }

@@ -21,7 +21,7 @@ func (c *controller) nodeViews() []*scorev1.Node {
 			}
 		}
 	}
-	certificates := c.agentCertificates()
+	certificates := c.members.agentExpiries()
 	channels := c.gang.UsedChannels()
 	views := make([]*scorev1.Node, 0, len(c.nodes))
 	for _, n := range c.sortedNodes() {
@@ -43,17 +43,6 @@ func (c *controller) nodeViews() []*scorev1.Node {
 func (c *controller) nodeView(n *node) *scorev1.Node {
 	views := c.nodeViews()
 	return views[slices.IndexFunc(views, func(v *scorev1.Node) bool { return v.GetName() == n.name })]
-}
-
-// agentCertificates returns until when the certificates of each agent are valid.
-func (c *controller) agentCertificates() map[string]int64 {
-	expires := make(map[string]int64)
-	for _, cert := range c.members.certificates {
-		if cert.Role == string(pki.Agent) && !cert.Revoked {
-			expires[cert.Name] = max(expires[cert.Name], cert.Expires)
-		}
-	}
-	return expires
 }
 
 // view returns the node with the jobs that have a place on it.

@@ -21,7 +21,8 @@ func (l *benchLink) Close(string)                {}
 // state.MaxNodes.
 func benchController(tb testing.TB, nodes, size, rows int) *controller {
 	tb.Helper()
-	c := newController("lab", "v1", 1, state.New(), 1)
+	log := state.New()
+	c := newController(configOf(1, log), log, 1)
 	for i := range nodes {
 		n := &node{name: fmt.Sprint("n", i+1), cpus: 1, memory: 1 << 40, link: new(benchLink), inMatrix: true}
 		c.nodes[n.name] = n

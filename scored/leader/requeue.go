@@ -148,7 +148,7 @@ func (c *controller) becomeQueued(j *job) {
 	c.propose(&statepb.Command{Command: &statepb.Command_Requeue{Requeue: command}})
 	c.forget(j)
 	c.gang.Remove(gang.JobID(j.id))
-	c.dropNames(j)
+	c.names.Drop(j.id)
 	c.placeDirty, c.planDirty = true, true
 	j.attempt, j.earlier = newAttempt(), usage
 	j.because = reason

@@ -13,14 +13,14 @@ type numbers struct {
 }
 
 func (c *controller) numbers() numbers {
-	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.nextAsk}
+	return numbers{term: c.term, plan: c.rotation.Version, planTime: c.planTime, ask: c.asks.last}
 }
 
 // continueFrom continues the numbers of an earlier controller of the same term: agents obey only
 // plans that are newer than those that they have.
 func (c *controller) continueFrom(from numbers) {
 	if from.term == c.term {
-		c.rotation.Version, c.planTime, c.nextAsk = from.plan, from.planTime, from.ask
+		c.rotation.Version, c.planTime, c.asks.last = from.plan, from.planTime, from.ask
 	}
 }
 

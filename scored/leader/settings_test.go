@@ -15,7 +15,8 @@ import (
 
 // Each setting can be changed, and set back to its default, and leaves the others as they are.
 func TestEachSettingChangesAlone(t *testing.T) {
-	c := newController("lab", "v1", 1, state.New(), 1)
+	log := state.New()
+	c := newController(configOf(1, log), log, 1)
 	c.protocol = protocol.Own().Newest
 	before := c.settings
 	var other scorev1.Settings

@@ -40,7 +40,7 @@ func TestFairShare(t *testing.T) {
 			if uid == 1 && round < 50 {
 				continue
 			}
-			for w.b.account(uid, "").jobs < waiting[uid] {
+			for w.b.accounts.of(uid, "").jobs < waiting[uid] {
 				w.b.submit(jobSpec(2), &scorev1.Identity{Uid: uid, User: "u"}, Caller{UID: uid}, func(_ uint64, err error) {
 					if err != nil {
 						t.Fatal(err)
@@ -147,7 +147,7 @@ func TestPoints(t *testing.T) {
 	w.receive("n1", prepared(id))
 	w.receive("n1", launched(id, w.b.now))
 	w.advance(2 * weighEvery)
-	if points := w.b.accounts[7].points; points != DefaultFairSharePoints/2 {
+	if points := w.b.accounts.byUID[7].points; points != DefaultFairSharePoints/2 {
 		t.Errorf("%d points for one who has all there is", points)
 	}
 	if err := w.b.applySettings(&scorev1.Settings{SliceNanos: 1e8, MaxRows: 1, FairSharePoints: proto.Uint32(0)}); err != nil {
@@ -155,7 +155,7 @@ func TestPoints(t *testing.T) {
 	}
 	w.settle()
 	w.advance(2 * weighEvery)
-	if points := w.b.accounts[7].points; points != 0 {
+	if points := w.b.accounts.byUID[7].points; points != 0 {
 		t.Errorf("%d points where there are none", points)
 	}
 	for _, bad := range []*scorev1.Settings{
@@ -215,4 +215,20 @@ func TestPriorityHasABound(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestWeigh: who holds all CPUs has used twice an equal share, and a quarter of the points are left;
+// users without jobs have none.
+func TestWeigh(t *testing.T) {
+	users := accounts{byUID: make(map[uint32]*account)}
+	for uid := range uint32(3) {
+		users.byUID[uid] = users.of(uid, "u")
+	}
+	users.byUID[0].jobs, users.byUID[1].jobs = 1, 1
+	users.weigh(1, &scorev1.Settings{}, nil, func(uid uint32) int { return map[uint32]int{0: 4}[uid] })
+	for uid, want := range []int{DefaultFairSharePoints / 4, DefaultFairSharePoints, 0} {
+		if got := users.byUID[uint32(uid)].points; got != want {
+			t.Errorf("user %d has %d points, want %d", uid, got, want)
+		}
+	}
 }

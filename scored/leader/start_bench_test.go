@@ -24,7 +24,7 @@ type startBench struct {
 
 func newStartBench(tb testing.TB, nodes, cpus int) *startBench {
 	s := &startBench{TB: tb, state: state.New(), link: new(benchLink), sent: make(map[string]int)}
-	s.controller = newController("lab", "v1", 1, s.state, 1)
+	s.controller = newController(configOf(1, s.state), s.state, 1)
 	for i := range nodes {
 		refusal := s.onHello(&scorev1.Hello{
 			Cluster: "lab", Node: fmt.Sprint("n", i+1), Address: fmt.Sprintf("10.0.%d.%d:7421", i/256, i%256), Version: "v1",

@@ -34,7 +34,7 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 		err = c.checkStage(j.spec)
 	}
 	if err == nil {
-		err = c.withinLimits(j, caller)
+		err = c.accounts.admit(j, caller)
 	}
 	if err == nil {
 		err = c.queue(j)
@@ -135,7 +135,7 @@ func (j *job) isText() bool {
 // request asks the matrix for a place, with as much memory as the job may be promised.
 func (c *controller) request(j *job) (err error) {
 	promises := []int64{c.memoryPerNode(j)}
-	if limit := c.account(j.user.GetUid(), "").limits.GetMemoryPerNodeBytes(); limit > 0 {
+	if limit := c.accounts.ofOwner(j).limits.GetMemoryPerNodeBytes(); limit > 0 {
 		promises[0] = min(promises[0], asInt(limit)) // the default may be more; what was asked for was checked
 	}
 	if j.parent != nil {

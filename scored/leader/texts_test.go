@@ -76,22 +76,29 @@ func TestTextsNeedTheirProtocol(t *testing.T) {
 	if _, err := w.spawns(id, &scorev1.SpawnApp{Program: "c\xff", Tasks: 1}); !errors.Is(err, ErrState) {
 		t.Errorf("a spawn: %v", err)
 	}
-	publish := func(service, port string) bool {
-		err := w.b.publish(nameKey{7, service}, name{port: port, job: id})
-		w.settle()
-		return err == nil
+	request := uint64(0)
+	published := func(service, port string) bool {
+		request++
+		m := publish(id, request, service)
+		m.GetName().Port = port
+		w.seen.Reset()
+		w.receive("n1", m)
+		return strings.Contains(w.seen.String(), "ok true")
 	}
-	if publish("s\xff", "p") || publish("s", "p\xff") || !publish("s", "p") {
+	if published("s\xff", "p") || published("s", "p\xff") || !published("s", "p") {
 		t.Error("names")
 	}
 	w.b.raiseProtocol(protocol.Texts)
 	w.settle()
-	if _, err := w.submit(oddSpec()); err != nil || !publish("s\xff", "p\xff") {
+	if _, err := w.submit(oddSpec()); err != nil || !published("s\xff", "p\xff") {
 		t.Errorf("in the protocol that has them: %v", err)
 	}
 	w.restart()
-	if got := w.b.names[nameKey{7, "s\xff"}].port; got != "p\xff" {
-		t.Errorf("under the next leader the name is %q", got)
+	w.connect(hello("n1", 2, id))
+	w.seen.Reset()
+	w.receive("n1", lookup(id, request+1, "s\xff"))
+	if got := w.seen.String(); !strings.Contains(got, `port "p\xff"`) {
+		t.Errorf("under the next leader the answer is %q", got)
 	}
 }
 

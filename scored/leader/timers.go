@@ -10,9 +10,9 @@ const (
 	timerOwner                  // job.ownerDeadline
 	timerNode                   // node.deadline
 	timerAsk                    // ask.deadline
-	timerWeigh                  // controller.weighAt
+	timerWeigh                  // accounts.weighAt
 	timerIdle                   // job.idle.deadline
-	timerShare                  // controller.shareAt
+	timerShare                  // accounts.shareAt
 )
 
 // timer refers to a deadline. It is ignored if the deadline has changed since.

@@ -22,17 +22,15 @@ const (
 
 // account is a user as the controller knows it.
 type account struct {
-	uid       uint32
-	name      string
-	role      scorev1.Role
-	share     uint32
-	limits    *scorev1.UserLimits
-	kept      bool // the state has a record
-	jobs      int  // that wait or run, including spawned ones
-	bytes     int  // that their specs take
-	lookups   int  // of names, pending
-	published int  // bytes of their names, and of the answers kept about names
-	points    int  // of priority
+	uid    uint32
+	name   string
+	role   scorev1.Role
+	share  uint32
+	limits *scorev1.UserLimits
+	kept   bool // the state has a record
+	jobs   int  // that wait or run, including spawned ones
+	bytes  int  // that their specs take
+	points int  // of priority
 }
 
 // newAccount returns the account for a record of the state.
@@ -40,9 +38,27 @@ func newAccount(record *state.User) *account {
 	return &account{uid: record.UID, name: record.Name, role: record.Role, share: record.Share, limits: record.Limits, kept: true}
 }
 
-// account returns a user's account. An account without jobs and without a record is not kept.
-func (c *controller) account(uid uint32, name string) *account {
-	if a := c.accounts[uid]; a != nil {
+// accounts are the users: those of whom the state has a record, and those with jobs that wait or run.
+// Jobs count from add to remove. If users have jobs, a
+// time is set when all are charged. If one has a first job, a time is set when that user gets points.
+type accounts struct {
+	byUID    map[uint32]*account
+	weighAt  int64 // when users are charged next; 0: there is no job
+	sharedAt int64 // when users were last given points
+	shareAt  int64 // when a new user is given points; 0: there is none
+}
+
+func newAccounts(s *state.State) accounts {
+	all := accounts{byUID: make(map[uint32]*account)}
+	for _, record := range s.Users() {
+		all.byUID[record.UID] = newAccount(record)
+	}
+	return all
+}
+
+// of returns a user's account. An account without jobs and without a record is not kept.
+func (all *accounts) of(uid uint32, name string) *account {
+	if a := all.byUID[uid]; a != nil {
 		return a
 	}
 	a := newAccount(state.DefaultUser(uid, name))
@@ -50,24 +66,38 @@ func (c *controller) account(uid uint32, name string) *account {
 	return a
 }
 
-// countJob counts a user's jobs; change is 1 or -1.
-func (c *controller) countJob(j *job, change int) {
-	a := c.account(j.user.GetUid(), j.user.GetUser())
-	a.jobs += change
-	a.bytes += change * j.bytes
-	if change > 0 && a.jobs == 1 {
-		c.grantPointsSoon()
+// ofOwner returns the account of a job's owner.
+func (all *accounts) ofOwner(j *job) *account { return all.of(j.user.GetUid(), j.user.GetUser()) }
+
+// put replaces an account by one of which the state has a record.
+func (all *accounts) put(a *account) { all.byUID[a.uid] = a }
+
+// add counts a job that waits or runs. A user without others gets points for it soon.
+func (all *accounts) add(j *job, now int64, timers *timers) {
+	a := all.ofOwner(j)
+	a.jobs++
+	a.bytes += j.bytes
+	all.byUID[a.uid] = a
+	if a.jobs == 1 {
+		all.shareSoon(now, timers)
 	}
-	c.accounts[a.uid] = a
+	all.weighLater(now, timers)
+}
+
+// remove no longer counts a job.
+func (all *accounts) remove(j *job) {
+	a := all.ofOwner(j)
+	a.jobs--
+	a.bytes -= j.bytes
 	if a.jobs == 0 && !a.kept {
-		delete(c.accounts, a.uid) // users with usage are in the state
+		delete(all.byUID, a.uid) // users with usage are in the state
 	}
 }
 
-// withinLimits refuses a job that exceeds its user's limits, which the sentence names. A job without a
+// admit refuses a job that exceeds its user's limits, which the sentence names. A job without a
 // limit of its own gets its user's.
-func (c *controller) withinLimits(j *job, caller Caller) error {
-	a := c.account(j.user.GetUid(), j.user.GetUser())
+func (all *accounts) admit(j *job, caller Caller) error {
+	a := all.ofOwner(j)
 	limit, limits := a.maxJobs(caller), a.limits
 	spec := j.spec
 	cpus := uint64(spec.GetTasks()) * uint64(max(spec.GetCpusPerTask(), 1))

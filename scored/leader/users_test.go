@@ -253,8 +253,8 @@ func TestBurstLeavesRoom(t *testing.T) {
 	w.kill(other)
 	again := w.submitAs(2, jobSpec(1)) // at once after the first: users get points at most every shareEvery
 	w.advance(shareEvery)
-	if points := w.b.accounts[2].points; points <= w.b.accounts[1].points {
-		t.Errorf("job %d: %d points, and the one with the burst has %d", again, points, w.b.accounts[1].points)
+	if points := w.b.accounts.byUID[2].points; points <= w.b.accounts.byUID[1].points {
+		t.Errorf("job %d: %d points, and the one with the burst has %d", again, points, w.b.accounts.byUID[1].points)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestShortTextsCountForWhatTheyTake(t *testing.T) {
 		spec.Argv = append(spec.Argv, make([]string, arguments)...)
 		w.submitAs(7, spec)
 	}
-	if took, counted := bytesInUse()-before, w.b.accounts[7].bytes; took > counted {
+	if took, counted := bytesInUse()-before, w.b.accounts.byUID[7].bytes; took > counted {
 		t.Errorf("%d bytes are in use, %d are counted", took, counted)
 	}
 	runtime.KeepAlive(w)

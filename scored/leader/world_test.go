@@ -57,8 +57,13 @@ func newWorldIn(t fataler, version uint32) *world {
 			t.Fatalf("%v", err)
 		}
 	}
-	w.b = newController("lab", "v1", 1, w.log, time.Second.Nanoseconds())
+	w.b = newController(configOf(1, w.log), w.log, time.Second.Nanoseconds())
 	return w
+}
+
+// configOf returns what a controller for the state is given.
+func configOf(term uint64, s *state.State) config {
+	return config{cluster: "lab", version: "v1", term: term, readState: func(f func(*state.State)) { f(s) }}
 }
 
 // restart makes another leader take over from the committed state.
@@ -70,7 +75,7 @@ func (w *world) restart() {
 func (w *world) begin(term uint64) {
 	w.links = make(map[string]*fakeLink)
 	before := w.b
-	w.b, w.committed = newController("lab", "v1", term, w.log, before.now+1), 0
+	w.b, w.committed = newController(configOf(term, w.log), w.log, before.now+1), 0
 	w.b.continueFrom(before.numbers())
 }
 

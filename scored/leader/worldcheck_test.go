@@ -2,6 +2,7 @@ package leader
 
 import (
 	"score/scored/api/scorev1"
+	"score/scored/leader/names"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
@@ -54,11 +55,44 @@ func (w *world) check() {
 			w.t.Fatalf("the log has lost job %d", id)
 		}
 	}
-	if len(w.b.names) != len(w.log.Names()) {
-		w.t.Fatalf("%d names in the controller, %d in the log", len(w.b.names), len(w.log.Names()))
+	w.checkAccounts()
+	if w.b.names.Len() != len(w.log.Names()) {
+		w.t.Fatalf("%d names in the controller, %d in the log", w.b.names.Len(), len(w.log.Names()))
 	}
 	if _, term := w.b.rotation, w.b.rotation.Term; term != w.b.term {
 		w.t.Fatalf("plan of term %d in term %d", term, w.b.term)
+	}
+}
+
+// checkAccounts compares what accounts count with the jobs.
+func (w *world) checkAccounts() {
+	w.t.Helper()
+	type sums struct{ jobs, bytes int }
+	counted := make(map[uint32]sums)
+	placed := make(map[uint32]bool)
+	for _, j := range w.b.jobs {
+		uid := j.user.GetUid()
+		placed[uid] = placed[uid] || j.active()
+		if j.state != done {
+			counted[uid] = sums{counted[uid].jobs + 1, counted[uid].bytes + j.bytes}
+		}
+	}
+	if len(counted) > 0 && w.b.accounts.weighAt == 0 {
+		w.t.Fatalf("there are jobs, and users are not charged\n%s", w.seen.String())
+	}
+	for uid, a := range w.b.accounts.byUID {
+		if want := counted[uid]; a.jobs != want.jobs || a.bytes != want.bytes || a.jobs == 0 && !a.kept {
+			w.t.Fatalf("the account of user %d is %+v, of its jobs %+v\n%s", uid, a, want, w.seen.String())
+		}
+		delete(counted, uid)
+	}
+	for uid, want := range counted {
+		w.t.Fatalf("user %d has no account, and of its jobs %+v\n%s", uid, want, w.seen.String())
+	}
+	for uid := range w.b.accounts.byUID {
+		if use := w.b.names.Use(uid); !placed[uid] && use != (names.Use{}) {
+			w.t.Fatalf("user %d has no job with places, and uses %+v of the names\n%s", uid, use, w.seen.String())
+		}
 	}
 }
 

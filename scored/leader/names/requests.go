@@ -1,0 +1,189 @@
+package names
+
+import (
+	"errors"
+	"fmt"
+	"score/scored/api/scorev1"
+	"score/scored/state"
+)
+
+// Asker is the rank that sends a request.
+type Asker struct {
+	Node string
+	UID  uint32
+	// Placed: its job has places. The ranks of a job that has lost them may still be asking.
+	Placed bool
+}
+
+// Outcome is what follows from a request. All changes come before all answers: an answer tells what
+// is in the log.
+type Outcome struct {
+	Changes []Change
+	Answers []Answer
+}
+
+// Change is a name that is published or removed.
+type Change struct {
+	Gone    bool
+	Job     uint64 // that published it
+	Service string
+	Port    string
+	Once    bool
+	By      state.NameRequest // why
+}
+
+// Answer is a reply for a node.
+type Answer struct {
+	Node  string
+	Reply *scorev1.NameReply
+}
+
+func (o *Outcome) answer(node string, reply *scorev1.NameReply) {
+	o.Answers = append(o.Answers, Answer{node, reply})
+}
+
+// Handle publishes, finds or removes a name for a rank. A lookup that waits has no answer yet.
+func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
+	var j *job
+	if from.Placed {
+		j = t.job(m.GetJobId(), from.UID)
+	}
+	by := state.NameRequest{Job: m.GetJobId(), Node: from.Node, Number: m.GetRequest()}
+	if kept := j.kept(by); kept != nil {
+		o.answer(from.Node, kept)
+		return o
+	}
+	k := key{from.UID, m.GetService()}
+	reply := &scorev1.NameReply{JobId: by.Job, Request: by.Number}
+	once := m.GetOnce()
+	switch m.GetOp() {
+	case scorev1.NameOp_NAME_OP_LOOKUP:
+		if found, ok := t.names[k]; ok {
+			reply.Port, reply.Ok, once = found.port, true, found.once
+			t.readOnce(&o, k, by)
+		} else if m.GetWait() {
+			err := t.wait(j, k, by)
+			if err == nil {
+				return o
+			}
+			reply.Error = err.Error()
+		}
+	case scorev1.NameOp_NAME_OP_PUBLISH:
+		err := t.publish(&o, j, k, name{m.GetPort(), by.Job, once, by})
+		reply.Ok = err == nil
+		if err != nil && !errors.Is(err, errTaken) {
+			reply.Error = err.Error()
+		}
+	case scorev1.NameOp_NAME_OP_UNPUBLISH:
+		reply.Ok, once = t.unpublish(&o, by.Job, k, by), true
+	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
+		// not ok
+	}
+	if once && reply.GetOk() {
+		j.keep(from.Node, reply)
+	}
+	o.answer(from.Node, reply)
+	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
+		t.answerWaiting(&o, k)
+	}
+	return o
+}
+
+// publish publishes a name. A repeated request is granted again, since an agent may have lost the
+// answer.
+func (t *Table) publish(o *Outcome, j *job, k key, wanted name) error {
+	if old, taken := t.names[k]; taken {
+		if old.by == (state.NameRequest{}) {
+			old.by = wanted.by
+		}
+		if old != wanted {
+			return errTaken
+		}
+		return nil
+	}
+	if err := j.mayPublish(k, wanted); err != nil {
+		return err
+	}
+	j.names++
+	j.count(wanted.bytes(k.service))
+	t.names[k] = wanted
+	o.Changes = append(o.Changes, Change{Job: j.id, Service: k.service, Port: wanted.port, Once: wanted.once, By: wanted.by})
+	return nil
+}
+
+// mayPublish refuses a name that is too much for the cluster.
+func (j *job) mayPublish(k key, wanted name) error {
+	switch {
+	case j == nil:
+		return errEnding
+	case k.service == "" || len(k.service) > MaxService:
+		return fmt.Errorf("a name has 1 to %d bytes, not %d", MaxService, len(k.service))
+	case len(wanted.port) > MaxPort:
+		return fmt.Errorf("%d bytes are published under one name, the most is %d", len(wanted.port), MaxPort)
+	case j.names >= state.MaxNamesPerJob:
+		return fmt.Errorf("the job has published %d names, the most that it may; unpublish some", j.names)
+	case j.of.Bytes+wanted.bytes(k.service) > MaxBytesOfOne:
+		return fmt.Errorf("what your jobs have published is all of the %d MiB that it may be; unpublish some names", MaxBytesOfOne>>20)
+	}
+	return nil
+}
+
+// unpublish removes a name that the job has published, and reports whether there is one.
+func (t *Table) unpublish(o *Outcome, id uint64, k key, by state.NameRequest) bool {
+	n, ok := t.names[k]
+	if !ok || n.job != id {
+		return false
+	}
+	j := t.jobs[id]
+	j.names--
+	j.count(-n.bytes(k.service))
+	delete(t.names, k)
+	o.Changes = append(o.Changes, Change{Gone: true, Job: id, Service: k.service, By: by})
+	return true
+}
+
+// readOnce removes a name after a lookup, if it was published to be read once.
+func (t *Table) readOnce(o *Outcome, k key, by state.NameRequest) {
+	if found := t.names[k]; found.once {
+		t.unpublish(o, found.job, k, by)
+	}
+}
+
+// wait queues a lookup. An agent that has lost its stream asks again.
+func (t *Table) wait(j *job, k key, by state.NameRequest) error {
+	if j == nil {
+		return errEnding
+	}
+	if _, waits := j.lookups[by]; waits {
+		return nil
+	}
+	if len(j.lookups) >= MaxLookups || j.of.Lookups >= MaxLookupsOfOne {
+		return fmt.Errorf("%d lookups of your jobs, %d of this one, wait for names; no more can", j.of.Lookups, len(j.lookups))
+	}
+	j.lookups[by] = k
+	j.of.Lookups++
+	t.waiting[k] = append(t.waiting[k], by)
+	return nil
+}
+
+// answerWaiting answers lookups that wait for a name; a name that is read once goes to the first.
+func (t *Table) answerWaiting(o *Outcome, k key) {
+	waiting := t.waiting[k]
+	delete(t.waiting, k)
+	for _, by := range waiting {
+		found, ok := t.names[k]
+		if !ok || !t.connected(by.Node) {
+			t.waiting[k] = append(t.waiting[k], by)
+			continue
+		}
+		reply := &scorev1.NameReply{JobId: by.Job, Request: by.Number, Ok: true, Port: found.port}
+		j := t.jobs[by.Job]
+		delete(j.lookups, by)
+		j.of.Lookups--
+		if found.once {
+			j.keep(by.Node, reply)
+		}
+		o.answer(by.Node, reply)
+		t.readOnce(o, k, by)
+	}
+}
