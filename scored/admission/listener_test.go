@@ -329,6 +329,55 @@ func TestForwardToLeader(t *testing.T) {
 	}
 }
 
+// changing is a leader, and the registrar of another server, that meets changes of the leadership.
+type changing struct {
+	Leader
+	left int // changes that are to come
+}
+
+var errChanged = errors.New("another server leads the cluster now")
+
+func (c *changing) Admit(ctx context.Context, id string, secret []byte, record *state.Certificate) error {
+	if c.left--; c.left >= 0 {
+		return errChanged
+	}
+	return c.Leader.Admit(ctx, id, secret, record)
+}
+
+// changingPeer is the registrar of a server that is not the leader any more.
+type changingPeer struct {
+	PeerRegistrar
+	asked *int
+}
+
+func (c changingPeer) Admit(context.Context, *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+	*c.asked++
+	return nil, errChanged
+}
+
+// TestJoinWhileTheLeadershipChanges: a newcomer that meets a change is admitted by whoever leads then, once.
+func TestJoinWhileTheLeadershipChanges(t *testing.T) {
+	o, m := newRegistrar(t)
+	token, asked := newToken(t, o), 0
+	o.Leader = &changing{Leader: m, left: 2}
+	o.Unchanged = func(err error) bool { return errors.Is(err, errChanged) }
+	o.Elsewhere = func() PeerRegistrar {
+		if asked == 1 {
+			return nil
+		}
+		return changingPeer{asked: &asked}
+	}
+	if _, err := join.Join(t.Context(), token, "n1", time.Now); err != nil {
+		t.Error(err)
+	}
+	if len(m.given) != 1 || asked != 1 {
+		t.Errorf("here %v, there %d times", m.given, asked)
+	}
+	if _, err := join.Join(t.Context(), token, "n1", time.Now); !errors.Is(err, join.ErrRefused) {
+		t.Errorf("joined twice: %v", err)
+	}
+}
+
 // TestClocks: the cluster's clock goes on as it was when the host's is set, by an hour either way.
 // What other hosts look at is dated by the host's, what the leader looks at by the cluster's.
 func TestClocks(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -28,7 +29,7 @@ type Leader interface {
 	ClusterTime() time.Time
 }
 
-// Options of a Registrar. Elsewhere and Now are optional.
+// Options of a Registrar. Elsewhere, Unchanged and Now are optional.
 type Options struct {
 	Leader      Leader
 	Authority   *pki.Authority
@@ -41,6 +42,9 @@ type Options struct {
 	IsServer func(name string) bool
 	// Elsewhere is the registrar of the server that leads, nil while it is this one.
 	Elsewhere func() PeerRegistrar
+	// Unchanged reports of an error, also one of another server, that the request had no effect and
+	// can be repeated: another server leads by now, or is about to.
+	Unchanged func(error) bool
 	Logger    *zap.Logger
 	// Now is this host's clock, which dates certificates and tokens, since hosts check them by
 	// their own clocks. Default: time.Now.
@@ -120,11 +124,34 @@ func (r *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *sta
 	}, nil
 }
 
-// receive answers a newcomer, or forwards its request to the leader.
+const (
+	// leaderPatience bounds the repetitions of a newcomer's request while the leadership changes. It is
+	// longer than several elections, and leaves the newcomer time for the answer.
+	leaderPatience = join.Timeout / 2
+	// leaderPause is the time between two of them: an election takes at least as long.
+	leaderPause = 100 * time.Millisecond
+)
+
+// receive answers a newcomer, or forwards its request to the leader. It repeats requests that met a
+// change of the leadership: who is refused does not come again.
 func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	if serial := request.GetSerial(); len(serial) > 0 {
 		return r.revocation(serial)
 	}
+	for begin := time.Now(); ; {
+		answer, err := r.decide(ctx, request)
+		if err == nil || r.Unchanged == nil || !r.Unchanged(err) || time.Since(begin) > leaderPatience {
+			return answer, err
+		}
+		select {
+		case <-time.After(leaderPause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+func (r *Registrar) decide(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
 	if other := r.elsewhere(); other != nil {
 		return other.Admit(ctx, request)
 	}

@@ -121,6 +121,14 @@ func isUnchanged(err error) bool {
 	return !errors.Is(err, leader.ErrLost) && slices.ContainsFunc(nothingDone, func(reason error) bool { return errors.Is(err, reason) })
 }
 
+// Unchanged reports whether a call had no effect, by an error of this server or of another one.
+func Unchanged(err error) bool {
+	if refused, ok := errors.AsType[*connect.Error](err); ok {
+		return refused.Meta().Get(api.Unchanged) != ""
+	}
+	return isUnchanged(err)
+}
+
 // withCode turns an error into a connect error with a code, if it is none yet.
 func withCode(err error) error {
 	if _, ok := errors.AsType[*connect.Error](err); ok {

@@ -5,6 +5,7 @@ import (
 	"score/scored/admission"
 	"score/scored/peertransport"
 	"score/scored/replica"
+	"score/scored/rpc"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
@@ -42,7 +43,7 @@ func (s *Server) openRegistrar() {
 	s.registrar = admission.New(admission.Options{
 		Leader: s.leader, Authority: o.Authority, Credentials: o.Credentials, ClusterKey: o.ClusterKey,
 		Addresses: s.addresses, IsServer: func(name string) bool { return slices.Contains(s.names(), name) },
-		Elsewhere: s.peerRegistrar, Logger: s.logger,
+		Elsewhere: s.peerRegistrar, Unchanged: rpc.Unchanged, Logger: s.logger,
 	})
 }
 

@@ -11,10 +11,16 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"connectrpc.com/connect"
 )
 
-// slice is long enough for a look at one gang, on a busy machine, while the other is on.
-const slice = 500 * time.Millisecond
+const (
+	// slice is long enough for a look at one gang while the other is on. On a busy machine a look takes
+	// longer: then slices are made longer, up to maxSlice.
+	slice    = 500 * time.Millisecond
+	maxSlice = 8 * time.Second
+)
 
 // bin is the directory of the freshly built programs.
 var bin string
@@ -43,6 +49,7 @@ type scene struct {
 	network *daemons.Network
 	program string
 	started uint64
+	slice   time.Duration
 }
 
 var nodes = []string{"n1", "n2"}
@@ -71,8 +78,18 @@ func newScene(t *testing.T) *scene {
 	})
 	return &scene{
 		Scene:   daemonstest.NewScene(t, daemons.Options{Bin: bin, Servers: 1, Nodes: len(nodes), Network: network, Slice: slice, OneCPU: true}),
-		network: network, program: program,
+		network: network, program: program, slice: slice,
 	}
+}
+
+// setSlice changes the slice of the rotation.
+func (s *scene) setSlice(d time.Duration) {
+	s.T.Helper()
+	_, err := s.Cluster.Cluster.SetSettings(s.Ctx, connect.NewRequest(&scorev1.SetSettingsRequest{
+		Settings: &scorev1.Settings{SliceNanos: d.Nanoseconds()}, Fields: []string{"slice_nanos"},
+	}))
+	s.Check(err)
+	s.slice = d
 }
 
 // job is a job that communicates, with the scrun that waits for it.

@@ -19,8 +19,6 @@ const (
 	enough = 500
 	// looks at each of the two jobs while it is off.
 	looks = 2
-	// maxTries bounds the tries for one look. On a busy machine most take longer than a slice.
-	maxTries = 100
 	// maxChannels are more than half of a node's: two jobs with as many do not fit beside each
 	// other.
 	maxChannels = nodeagent.DefaultChannels/2 + 1
@@ -88,13 +86,17 @@ func (s *scene) compareTraffic(m meters, off, on *job) {
 		offEnds, onEnds := s.endpoints(off), s.endpoints(on)
 		offBefore, onBefore, hadBefore := m.sum(offEnds), m.sum(onEnds), s.processor(off)
 		s.Await(fmt.Sprintf("job %d goes on", on.id), func() bool {
-			return time.Since(began) > slice || m.sum(onEnds) >= onBefore+enough
+			return time.Since(began) > s.slice || m.sum(onEnds) >= onBefore+enough
 		})
 		had, packets, exchanged := s.processor(off), m.sum(offEnds)-offBefore, m.sum(onEnds)-onBefore
 		lost := m.lost(s.T)
-		if !s.isOn(on) || time.Since(began) > slice || lost > 0 {
-			if tries == maxTries {
-				s.T.Fatalf("no look in %d tries: the last took %v, and %d packets were not counted", tries, time.Since(began), lost)
+		took := time.Since(began)
+		if !s.isOn(on) || took > s.slice || lost > 0 {
+			if tries == 20 {
+				s.T.Fatalf("no look in %d tries: the last took %v of a slice of %v, and %d packets were not counted", tries, took, s.slice, lost)
+			}
+			if took > s.slice {
+				s.setSlice(min(2*s.slice, maxSlice))
 			}
 			continue
 		}

@@ -44,8 +44,9 @@ func (h *host) await(command string) {
 	h.t.Fatalf("never: %s: %v\n%s", command, err, said.Stdout)
 }
 
-// awaited bounds the wait for one thing: the start of a job takes seconds in guests that are busy.
-const awaited = 40 * time.Second
+// awaited bounds the wait for one thing: the start of a job takes seconds in guests that are busy, and
+// many times that where the machine is busy with others.
+const awaited = 2 * time.Minute
 
 // started runs a command until the guest ends.
 func (h *host) started(command, log string) {

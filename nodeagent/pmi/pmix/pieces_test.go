@@ -12,6 +12,7 @@ import (
 // sends the longest message byte by byte would otherwise keep its steward busy for hours.
 func TestPiecesOfALongMessage(t *testing.T) {
 	const pieces, most = 2000, 100 // most is how much longer it may take
+	const tries = 5                // a machine that is busy with others delays some of them
 	feed := func(before int) time.Duration {
 		h := newHost(t, 0)
 		id, _ := h.server.Accept()
@@ -35,8 +36,12 @@ func TestPiecesOfALongMessage(t *testing.T) {
 		}
 		return time.Since(begin)
 	}
-	short := max(feed(1), time.Millisecond) // a machine may be busy with others
-	if long := feed(MaxMessage - 2*pieces); long > most*short {
+	short := max(feed(1), time.Millisecond)
+	long := feed(MaxMessage - 2*pieces)
+	for try := 1; long > most*short && try < tries; try++ {
+		long = feed(MaxMessage - 2*pieces)
+	}
+	if long > most*short {
 		t.Errorf("the bytes of a long message took %v, those of a short one %v", long, short)
 	}
 }
