@@ -3,7 +3,7 @@ package gang
 import "fmt"
 
 // checkChannels refuses a request that would fit if it asked for no channels.
-func (m *Machine) checkChannels(r *Request) error {
+func (m *Machine) checkChannels(r *Request, nodes []*node) error {
 	if r.Channels == 0 {
 		return nil
 	}
@@ -13,14 +13,14 @@ func (m *Machine) checkChannels(r *Request) error {
 		return nil // something else is short as well and is reported first
 	}
 	largest, sum := 0, 0
-	for _, n := range m.nodes {
+	for _, n := range nodes {
 		largest = max(largest, n.Channels)
 		sum += n.Channels
 	}
 	need := r.Tasks * r.Channels
 	has := fmt.Sprintf("the cluster's nodes have %d", sum)
 	switch {
-	case r.Nodes == 1 || len(m.nodes) == 1:
+	case r.Nodes == 1 || len(nodes) == 1:
 		has = fmt.Sprintf("a node has at most %d at a time", largest)
 	case need <= sum:
 		has = fmt.Sprintf("the nodes that it may use have too few, at most %d on one", largest)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // check refuses malformed requests and requests that the cluster can never hold.
@@ -72,6 +73,11 @@ func checkForm(r *Request) error {
 		}
 		seen[id] = true
 	}
+	for _, id := range r.Exclude {
+		if seen[id] {
+			return bad("node %s is both listed and excluded", id)
+		}
+	}
 	return nil
 }
 
@@ -88,23 +94,36 @@ func (m *Machine) checkSize(r *Request) error {
 			return nil
 		}
 	}
-	if r.Nodes > len(m.nodes) {
-		return fmt.Errorf("%w: the job asks for %d, the cluster has %d", ErrTooManyNodes, r.Nodes, len(m.nodes))
+	nodes := slices.DeleteFunc(slices.Clone(m.nodes), func(n *node) bool { return q.excludes(n.pos) })
+	if len(nodes) == 0 {
+		return fmt.Errorf("%w: the job excludes all %d of the cluster; leave one out of --exclude", ErrNoNodes, len(m.nodes))
 	}
-	if err := m.checkCPUs(r); err != nil {
-		return err
+	err := m.shortage(r, nodes)
+	if len(r.Exclude) > 0 {
+		err = fmt.Errorf("%w; excluded and not counted: %s", err, someOf(r.Exclude))
 	}
-	if err := m.checkMemory(r); err != nil {
-		return err
-	}
-	if err := m.checkChannels(r); err != nil {
-		return err
-	}
-	return m.checkTasks(r)
+	return err
 }
 
-func (m *Machine) checkCPUs(r *Request) error {
-	largest := slices.MaxFunc(m.nodes, func(a, b *node) int { return cmp.Compare(a.CPUs, b.CPUs) }).CPUs
+// shortage names the resource of which the nodes have too little for r.
+func (m *Machine) shortage(r *Request, nodes []*node) error {
+	if r.Nodes > len(nodes) {
+		return fmt.Errorf("%w: the job asks for %d, the cluster has %d", ErrTooManyNodes, r.Nodes, len(nodes))
+	}
+	if err := checkCPUs(r, nodes); err != nil {
+		return err
+	}
+	if err := m.checkMemory(r, nodes); err != nil {
+		return err
+	}
+	if err := m.checkChannels(r, nodes); err != nil {
+		return err
+	}
+	return checkTasks(r, nodes)
+}
+
+func checkCPUs(r *Request, nodes []*node) error {
+	largest := slices.MaxFunc(nodes, func(a, b *node) int { return cmp.Compare(a.CPUs, b.CPUs) }).CPUs
 	if r.CPUsPerTask <= largest || r.Oversubscribe {
 		return nil
 	}
@@ -112,9 +131,9 @@ func (m *Machine) checkCPUs(r *Request) error {
 		ErrTooManyCPUs, plural(r.CPUsPerTask, "CPU"), largest, sharingHint(r))
 }
 
-func (m *Machine) checkMemory(r *Request) error {
+func (m *Machine) checkMemory(r *Request, nodes []*node) error {
 	largest, enough := int64(0), 0
-	for _, n := range m.nodes {
+	for _, n := range nodes {
 		largest = max(largest, n.Memory)
 		if n.Memory >= r.MemPerNode {
 			enough++
@@ -139,8 +158,8 @@ func (m *Machine) checkMemory(r *Request) error {
 
 // checkTasks refuses a request with more tasks than the eligible nodes can take. The caller has
 // checked nodes, CPUs and memory separately.
-func (m *Machine) checkTasks(r *Request) error {
-	room, where := m.roomFor(r)
+func checkTasks(r *Request, nodes []*node) error {
+	room, where := roomFor(r, nodes)
 	sentinel, each := ErrTooFewCPUs, "a CPU each"
 	switch {
 	case r.Oversubscribe:
@@ -149,9 +168,9 @@ func (m *Machine) checkTasks(r *Request) error {
 		each = fmt.Sprintf("%d CPUs each", r.CPUsPerTask)
 	}
 	asks := fmt.Sprintf("the job asks for %s, %s", plural(r.Tasks, "task"), each)
-	if small := m.withLess(r.MemPerNode); small > 0 {
+	if small := withLess(nodes, r.MemPerNode); small > 0 {
 		asks += fmt.Sprintf(", and %s of memory on each node, which %d of %s do not have",
-			FormatMemoryAsked(r.MemPerNode), small, plural(len(m.nodes), "node"))
+			FormatMemoryAsked(r.MemPerNode), small, plural(len(nodes), "node"))
 	}
 	if room >= r.Tasks { // only the listed nodes or the number of nodes stand in the way
 		return fmt.Errorf("%w: %s, and they do not fit on the nodes asked for%s", sentinel, asks, sharingHint(r))
@@ -159,11 +178,11 @@ func (m *Machine) checkTasks(r *Request) error {
 	return fmt.Errorf("%w: %s; %s room for %d%s", sentinel, asks, where, room, sharingHint(r))
 }
 
-// roomFor returns how many tasks the nodes with enough memory can take, and a description of these
+// roomFor returns how many tasks those of the nodes with enough memory can take, and a description of these
 // nodes for an error.
-func (m *Machine) roomFor(r *Request) (room int, where string) {
-	caps := make([]int, 0, len(m.nodes))
-	for _, n := range m.nodes {
+func roomFor(r *Request, nodes []*node) (room int, where string) {
+	caps := make([]int, 0, len(nodes))
+	for _, n := range nodes {
 		switch {
 		case n.Memory < r.MemPerNode:
 		case r.Oversubscribe:
@@ -187,9 +206,9 @@ func (m *Machine) roomFor(r *Request) (room int, where string) {
 }
 
 // withLess returns the number of nodes with less memory.
-func (m *Machine) withLess(memory int64) int {
+func withLess(nodes []*node, memory int64) int {
 	less := 0
-	for _, n := range m.nodes {
+	for _, n := range nodes {
 		if n.Memory < memory {
 			less++
 		}
@@ -247,6 +266,21 @@ func (m *Machine) checkJoin(j *job) error {
 		FormatMemoryAsked(j.req.MemPerNode),
 		FormatMemory(largest),
 	)
+}
+
+// maxNames bounds the names in a sentence: a job may exclude thousands.
+const maxNames = 8
+
+// someOf writes the first of the names, and how many more there are.
+func someOf(names []NodeID) string {
+	words := make([]string, 0, maxNames+1)
+	for _, id := range names[:min(len(names), maxNames)] {
+		words = append(words, string(id))
+	}
+	if more := len(names) - maxNames; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(words, " ")
 }
 
 func plural(n int, what string) string {

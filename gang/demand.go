@@ -19,15 +19,37 @@ func (m *Machine) demandOf(r *Request) demand {
 		}
 	}
 	slices.Sort(q.must)
-	q.names = namesOf(q.must)
+	for _, id := range r.Exclude {
+		if n := m.byNode[id]; n != nil {
+			q.exclude(n.pos, len(m.nodes))
+		}
+	}
+	q.names = namesOf(q.must, q.not)
+	m.finder.examined += costOfName * (len(r.NodeList) + len(r.Exclude))
 	return q
 }
 
-// namesOf encodes the positions of nodes.
-func namesOf(positions []int32) string {
-	var names []byte
-	for _, pos := range positions {
+// costOfName is what a look-up of a node by its name costs, in nodes that a search examines.
+const costOfName = 8
+
+func (q *demand) exclude(pos int32, nodes int) {
+	if q.not == nil {
+		q.not = make([]uint64, wordsFor(nodes))
+	}
+	setBit(q.not, int(pos))
+}
+
+// namesOf encodes the nodes that a demand must and must not get; "": any will do.
+func namesOf(must []int32, not []uint64) string {
+	if len(must) == 0 && not == nil {
+		return ""
+	}
+	names := binary.NativeEndian.AppendUint32(nil, uint32(len(must)))
+	for _, pos := range must {
 		names = binary.NativeEndian.AppendUint32(names, uint32(pos))
+	}
+	for _, word := range not {
+		names = binary.NativeEndian.AppendUint64(names, word)
 	}
 	return string(names)
 }
@@ -114,7 +136,8 @@ type memo struct {
 	now, common map[placement]struct{} // by the grid that was searched
 }
 
-// placement is all that decides where a request fits: its shape, and the nodes that it names.
+// placement is all that decides where a request fits: its shape, and the nodes that it names
+// or excludes.
 type placement struct {
 	shape
 	nodes string // as demand.names

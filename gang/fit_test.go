@@ -44,7 +44,7 @@ func fitsIn(g *grid, q *demand, r int) bool {
 	for pos := range int32(len(g.cpus)) {
 		free, capacity := int(g.rows[r].free[pos]), 0
 		switch {
-		case !g.open(q, pos):
+		case !g.open(q, pos) || q.not != nil && hasBit(q.not, int(pos)):
 		case !q.shared:
 			capacity = free / q.cpus
 		case free == int(g.cpus[pos]):

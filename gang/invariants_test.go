@@ -88,6 +88,11 @@ func checkWhole(t tb, j *job) {
 			t.Fatalf("job %d is not on %s", j.req.ID, id)
 		}
 	}
+	for _, id := range j.req.Exclude {
+		if nodes[id] {
+			t.Fatalf("job %d is on %s", j.req.ID, id)
+		}
+	}
 }
 
 // checkTaken: no CPU and no channel twice in a row, no memory twice, exclusive nodes alone.

@@ -118,12 +118,12 @@ func (m *Machine) keyOf(r *Request) int64 {
 	return r.Submitted - int64(r.Priority+m.pointsOf(r.Owner))*int64(m.cfg.AgePerPoint)
 }
 
-// normal fills in defaults and copies the list that the caller may change later.
+// normal fills in defaults and copies the lists that the caller may change later.
 func normal(r Request) Request {
 	if r.CPUsPerTask == 0 {
 		r.CPUsPerTask = 1
 	}
-	r.NodeList = slices.Clone(r.NodeList)
+	r.NodeList, r.Exclude = slices.Clone(r.NodeList), slices.Clone(r.Exclude)
 	return r
 }
 

@@ -148,6 +148,9 @@ func (w *world) submit(t *rapid.T) {
 	if len(w.nodes) > 0 && rapid.IntRange(0, 5).Draw(t, "listed") == 0 {
 		r.NodeList = []NodeID{rapid.SampledFrom(w.nodes).Draw(t, "list")}
 	}
+	if rapid.IntRange(0, 3).Draw(t, "excludes") == 0 {
+		r.Exclude = rapid.SliceOfN(rapid.SampledFrom(append(w.nodes, "n1", "n99")), 1, 3).Draw(t, "exclude")
+	}
 	if len(w.jobs) > 0 && rapid.IntRange(0, 5).Draw(t, "joins") == 0 {
 		r.With = rapid.SampledFrom(w.jobs).Draw(t, "with")
 	}

@@ -18,9 +18,13 @@ type shape struct {
 // demand is a shape with the nodes that it must include.
 type demand struct {
 	shape
-	must  []int32 // ascending positions
-	names string  // the same, for comparisons
+	must  []int32  // ascending positions
+	not   []uint64 // set of the positions of excluded nodes; nil: none
+	names string   // both, for comparisons
 }
+
+// excludes reports whether the demand must not get a node.
+func (q *demand) excludes(pos int32) bool { return q.not != nil && hasBit(q.not, int(pos)) }
 
 // fit is a place for a demand: a row, and CPUs and ranks on nodes.
 type fit struct {
@@ -112,7 +116,7 @@ func (r *gridRow) mayHold(q *demand) bool {
 	return false
 }
 
-// listNodes collects the nodes with enough memory that are neither drained nor closed by
+// listNodes collects the nodes with enough memory that are neither drained, excluded nor closed by
 // exclusivity.
 func (f *finder) listNodes(g *grid, q *demand) bool {
 	f.examined += len(g.mem)
@@ -137,7 +141,7 @@ func (f *finder) listNodes(g *grid, q *demand) bool {
 }
 
 func (g *grid) open(q *demand, pos int32) bool {
-	if g.drained[pos] || (q.mem > 0 && g.mem[pos] < q.mem) {
+	if g.drained[pos] || q.excludes(pos) || (q.mem > 0 && g.mem[pos] < q.mem) {
 		return false
 	}
 	if q.exclusive {

@@ -51,6 +51,17 @@ func TestRanksPerNode(t *testing.T) {
 		{name: "too few channels on one", channels: []int{2, 2}, cpus: []int{8, 8}, req: Request{Tasks: 3, Nodes: 1, Channels: 1}, wants: ErrTooManyChannels},
 		{name: "too few channels, shared", channels: []int{2, 2}, cpus: []int{1, 1}, req: Request{Tasks: 5, Channels: 1, Oversubscribe: true}, wants: ErrTooManyChannels},
 		{name: "listed without channels", channels: []int{0, 9}, cpus: []int{4, 4}, req: Request{Tasks: 2, Channels: 1, NodeList: []NodeID{"1"}}, wants: ErrTooManyChannels},
+		{name: "excluded", cpus: []int{4, 4, 4}, req: Request{Tasks: 8, Exclude: []NodeID{"2"}}, want: "1:4 3:4"},
+		{name: "excluded, the tightest", cpus: []int{8, 4, 2, 4}, req: Request{Tasks: 3, Exclude: []NodeID{"2", "2"}}, want: "4:3"},
+		{name: "excluded, even", cpus: []int{4, 4, 4, 4}, req: Request{Tasks: 6, Nodes: 2, Exclude: []NodeID{"1", "4", "gone"}}, want: "2:3 3:3"},
+		{name: "excluded beside listed", cpus: []int{4, 4, 4}, req: Request{Tasks: 6, NodeList: []NodeID{"3"}, Exclude: []NodeID{"1"}}, want: "2:2 3:4"},
+		{name: "excluded, shared", cpus: []int{1, 3, 8}, req: Request{Tasks: 10, Exclude: []NodeID{"3"}, Oversubscribe: true}, want: "1:3 2:7"},
+		{name: "excluded, with channels", channels: []int{9, 9}, cpus: []int{8, 8}, req: Request{Tasks: 4, Channels: 2, Exclude: []NodeID{"1"}}, want: "2:4"},
+		{name: "too few but for the excluded", cpus: []int{1, 3}, req: Request{Tasks: 2, Exclude: []NodeID{"2"}}, wants: ErrTooFewCPUs},
+		{name: "a node too few", cpus: []int{1, 3}, req: Request{Tasks: 2, Nodes: 2, Exclude: []NodeID{"2"}}, wants: ErrTooManyNodes},
+		{name: "too few channels but for the excluded", channels: []int{9, 1}, cpus: []int{8, 8}, req: Request{Tasks: 2, Channels: 1, Exclude: []NodeID{"1"}}, wants: ErrTooManyChannels},
+		{name: "nothing left", cpus: []int{1, 3}, req: Request{Tasks: 1, Exclude: []NodeID{"1", "2"}}, wants: ErrNoNodes},
+		{name: "listed and excluded", cpus: []int{1, 3}, req: Request{Tasks: 1, NodeList: []NodeID{"1"}, Exclude: []NodeID{"1"}}, wants: ErrBadRequest},
 		{name: "nothing large enough listed", cpus: []int{1, 3}, req: Request{Tasks: 3, Nodes: 1, NodeList: []NodeID{"1"}}, wants: ErrTooFewCPUs},
 	} {
 		t.Run(c.name, func(t *testing.T) {

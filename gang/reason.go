@@ -101,16 +101,18 @@ func (j *job) wants() string {
 	return plural(j.req.Tasks, "task")
 }
 
-// countNodes counts the nodes that a job can use: the listed nodes, or all that are not drained.
-// roomy counts those with enough memory, alone those that exclusivity leaves open to the job.
+// countNodes counts the nodes that a job can use: of the listed nodes, or of all, those that are
+// neither drained nor excluded. roomy counts those with enough memory, alone those that exclusivity
+// leaves open to the job.
 func (m *Machine) countNodes(j *job) (usable, roomy, alone int) {
-	must := m.prepare(j).must
+	q := m.prepare(j)
+	must := q.must
 	for pos, n := range m.nodes {
 		listed := len(j.req.NodeList) == 0
 		if len(must) > 0 && int(must[0]) == pos {
 			must, listed = must[1:], true
 		}
-		if n.drained || !listed {
+		if n.drained || !listed || q.excludes(int32(pos)) {
 			continue
 		}
 		usable++

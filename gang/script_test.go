@@ -259,6 +259,10 @@ func (s *script) request(args []string) Request {
 			for _, id := range strings.Split(value, ",") {
 				r.NodeList = append(r.NodeList, NodeID(id))
 			}
+		case "x":
+			for _, id := range strings.Split(value, ",") {
+				r.Exclude = append(r.Exclude, NodeID(id))
+			}
 		case "exclusive":
 			r.Exclusive = true
 		case "oversubscribe":

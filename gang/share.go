@@ -156,8 +156,8 @@ func (f *finder) findWithin(g *grid, q *demand, ga *gang) (fit, bool) {
 	return f.findOnOwn(g, q, ga)
 }
 
-// admitNodesOf makes those of the gang's nodes eligible that have memory for the joiner, the nodes
-// that it must have first. It returns false if one of these is missing.
+// admitNodesOf makes those of the gang's nodes eligible that have memory for the joiner and are not
+// excluded, the nodes that it must have first. It returns false if one of these is missing.
 func (f *finder) admitNodesOf(g *grid, q *demand, ga *gang) bool {
 	f.elig = f.elig[:0]
 	for _, pos := range q.must {
@@ -167,7 +167,7 @@ func (f *finder) admitNodesOf(g *grid, q *demand, ga *gang) bool {
 		f.elig = append(f.elig, pos)
 	}
 	for i := range ga.nodeShares {
-		if pos := ga.nodeShares[i].node.pos; !slices.Contains(q.must, pos) {
+		if pos := ga.nodeShares[i].node.pos; !slices.Contains(q.must, pos) && !q.excludes(pos) {
 			f.elig = append(f.elig, pos)
 		}
 	}

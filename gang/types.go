@@ -75,6 +75,9 @@ type Request struct {
 	Survives bool
 	// NodeList holds nodes that the job must include; other nodes are added as needed.
 	NodeList []NodeID
+	// Exclude holds nodes that the job must not get. A name that the cluster does not have counts
+	// when a node of that name comes.
+	Exclude []NodeID
 }
 
 // Place is a job's part of one node.

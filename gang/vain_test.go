@@ -135,3 +135,55 @@ func TestAJobWithoutItsNodeHoldsUpNobody(t *testing.T) {
 		t.Error(e)
 	}
 }
+
+// Jobs with long lists of excluded nodes, each another one, take a bounded time for each owner also when
+// nodes have come or gone, and others' jobs start.
+func TestExcludedNodesAreBoundedForEachOwner(t *testing.T) {
+	const nodes, crowd = 500, 5000
+	m, id := crowded(t, nodes)
+	search := nodes * (1 + m.Config().MaxRows)
+	for i := range crowd {
+		id++
+		r := Request{ID: id, Tasks: 1, Channels: 1, Owner: 2, Submitted: 1}
+		for k := range nodes - 1 {
+			r.Exclude = append(r.Exclude, m.nodes[(i+k)%nodes].ID)
+		}
+		submit(t, m, r)
+	}
+	other := id + 1
+	submit(t, m, Request{ID: other, Tasks: 1, Owner: 3, Submitted: 3})
+	for now := range int64(2) {
+		if err := m.SetDrain("n1", now == 0); err != nil {
+			t.Fatal(err)
+		}
+		before := m.finder.examined
+		m.Schedule(4 + now)
+		if cost := m.finder.examined - before; cost > maxVain+20*(search+nodes*costOfName) {
+			t.Errorf("%d nodes were examined", cost)
+		}
+	}
+	if _, ok := m.Allocation(other); !ok {
+		t.Error("another's job waits")
+	}
+}
+
+// Lists that differ are different demands.
+func TestNamesOfAreUnambiguous(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, q := range []demand{
+		{},
+		{must: []int32{0}},
+		{must: []int32{1}},
+		{must: []int32{0, 1}},
+		{must: []int32{0, 2, 0}},
+		{not: []uint64{0, 1}},
+		{not: []uint64{2}},
+		{must: []int32{0}, not: []uint64{2}},
+	} {
+		names := namesOf(q.must, q.not)
+		if seen[names] {
+			t.Errorf("%v without %v is like another", q.must, q.not)
+		}
+		seen[names] = true
+	}
+}

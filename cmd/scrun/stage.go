@@ -141,7 +141,7 @@ func send(ctx context.Context, messages messenger, cluster *connection, spec *sc
 	defer cancel()
 	stream := cluster.Jobs.Stage(ctx)
 	first := &scorev1.StageRequest{Part: &scorev1.StageRequest_Files{Files: &scorev1.StageFiles{
-		Files: spec.GetStaged(), NodeList: spec.GetNodeList(),
+		Files: spec.GetStaged(), NodeList: spec.GetNodeList(), ExcludeList: spec.GetExcludeList(),
 	}}}
 	// Receive returns the daemon's reason for refusing a message.
 	if err := stream.Send(first); err != nil && !errors.Is(err, io.EOF) {

@@ -33,3 +33,29 @@ func TestBound(t *testing.T) {
 		t.Error("a job of a user like any other was changed")
 	}
 }
+
+// TestStageSeed: files go first to a node of the list, or to one that is not excluded.
+func TestStageSeed(t *testing.T) {
+	w := newWorld(t)
+	for _, name := range []string{"n1", "n2", "n3"} {
+		w.connect(hello(name, 1))
+	}
+	for _, test := range []struct {
+		list, exclude []string
+		want          string
+	}{
+		{nil, nil, "n1"},
+		{[]string{"n9", "n3"}, nil, "n3"},
+		{nil, []string{"n1"}, "n2"},
+		{nil, []string{"n1", "n2"}, "n3"},
+		{nil, []string{"n1", "n2", "n3"}, ""},
+	} {
+		got := ""
+		if n := w.b.stageSeed(0, test.list, test.exclude); n != nil {
+			got = n.name
+		}
+		if got != test.want {
+			t.Errorf("%v without %v: %q, want %q", test.list, test.exclude, got, test.want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 func TestChildSpec(t *testing.T) {
 	parent := &job{spec: &scorev1.JobSpec{
 		Name: "p", Argv: []string{"p"}, Env: []string{"A=1", "B=2"}, WorkDir: "/w", SearchPath: "/old", Tasks: 9, Nodes: 3, Label: true, TimeLimitNanos: 5,
+		ExcludeList: []string{"n9"},
 	}}
 	parent.listed = listedSpec(parent.spec)
 	one := &scorev1.SpawnApp{Program: "a", Args: []string{"x"}, Tasks: 2, Env: []string{"B=3"}, WorkDir: "/tmp", Path: "/bin", Hosts: []string{"n1"}}
@@ -20,6 +21,7 @@ func TestChildSpec(t *testing.T) {
 		spec := &scorev1.JobSpec{
 			Name: "a", Argv: []string{"a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", SearchPath: "/bin", Tasks: 2,
 			NodeList: []string{"n1"}, CpusPerTask: 1, Oversubscribe: true, Stdin: scorev1.StdinMode_STDIN_MODE_NONE, Label: true,
+			ExcludeList: []string{"n9"},
 		}
 		change(spec)
 		return spec

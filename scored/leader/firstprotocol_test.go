@@ -33,6 +33,7 @@ func TestFirstProtocol(t *testing.T) {
 	for name, change := range map[string]func(*scorev1.JobSpec){
 		"recover": func(s *scorev1.JobSpec) { s.Recover = true },
 		"respawn": func(s *scorev1.JobSpec) { s.Respawn = 1 },
+		"exclude": func(s *scorev1.JobSpec) { s.ExcludeList = []string{"n1"} },
 	} {
 		spec := jobSpec(1)
 		change(spec)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,6 +146,9 @@ func (s *simulation) drawSubmit(t *rapid.T) {
 	spec.Exclusive = rapid.IntRange(0, 4).Draw(t, "exclusive") == 0
 	spec.Detached = rapid.Bool().Draw(t, "detached")
 	spec.Requeue = rapid.Bool().Draw(t, "requeue")
+	if rapid.IntRange(0, 3).Draw(t, "excludes") == 0 {
+		spec.ExcludeList = rapid.SliceOfN(rapid.SampledFrom([]string{"n1", "n2", "n3"}), 1, 2).Draw(t, "exclude")
+	}
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
 		_, _ = s.submit(spec) // may be refused, or lost
 	}
@@ -220,12 +224,15 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// checkWhole: a gang in the plan is prepared on all its nodes, and a job that has started is never
-// queued again.
+// checkWhole: a gang in the plan is prepared on all its nodes, and on none that it excludes. A job that
+// has started is never queued again.
 func (s *simulation) checkWhole() {
 	for _, j := range s.b.jobs {
 		if j.state == running && !j.inherited && !j.all(func(p *part) bool { return p.prepared }) {
 			s.t.Fatalf("job %d runs and is not prepared everywhere\n%s", j.id, s.seen.String())
+		}
+		if len(j.namesOf(func(p *part) bool { return slices.Contains(j.spec.GetExcludeList(), p.Node) })) > 0 {
+			s.t.Fatalf("job %d is on %v, without %v\n%s", j.id, j.parts, j.spec.GetExcludeList(), s.seen.String())
 		}
 		if j.state == queued && j.started != 0 {
 			s.t.Fatalf("job %d has run and is queued\n%s", j.id, s.seen.String())

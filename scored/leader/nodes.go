@@ -79,6 +79,15 @@ func (c *controller) nodesUp() (up int) {
 	return up
 }
 
+// setOf returns a list of names as a set: a job may list thousands.
+func setOf(names []string) map[string]bool {
+	set := make(map[string]bool, len(names))
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
+}
+
 func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
 func (c *controller) sortedJobs() []*job {

@@ -93,8 +93,9 @@ func (n *node) state(jobs int) scorev1.NodeState {
 // none.
 func (c *controller) closedTo(j *job) string {
 	var words []string
+	excluded := setOf(j.spec.GetExcludeList())
 	for _, n := range c.sortedNodes() {
-		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) {
+		if list := j.spec.GetNodeList(); len(list) > 0 && !slices.Contains(list, n.name) || excluded[n.name] {
 			continue
 		}
 		switch {

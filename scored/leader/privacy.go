@@ -50,7 +50,8 @@ func publicSpec(spec *scorev1.JobSpec) *scorev1.JobSpec {
 		Name: spec.GetName(), Tasks: spec.GetTasks(), Nodes: spec.GetNodes(), CpusPerTask: spec.GetCpusPerTask(),
 		MemoryPerNodeBytes: spec.GetMemoryPerNodeBytes(), Priority: spec.GetPriority(), Exclusive: spec.GetExclusive(),
 		Oversubscribe: spec.GetOversubscribe(), TimeLimitNanos: spec.GetTimeLimitNanos(),
-		Detached: spec.GetDetached(), NodeList: spec.GetNodeList(), ChannelsPerTask: spec.GetChannelsPerTask(), Requeue: spec.GetRequeue(),
+		Detached: spec.GetDetached(), NodeList: spec.GetNodeList(), ExcludeList: spec.GetExcludeList(),
+		ChannelsPerTask: spec.GetChannelsPerTask(), Requeue: spec.GetRequeue(),
 	}
 }
 

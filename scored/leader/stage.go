@@ -20,11 +20,11 @@ const (
 )
 
 // StageSeed chooses the node that gets a user's files first, and returns its address: a node of the
-// list, or else always the same node for a user, since it keeps what was sent before.
-func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node, address string, err error) {
+// list, or else always the same node for a user that is not excluded, since it keeps what was sent before.
+func (l *Leader) StageSeed(ctx context.Context, uid uint32, list, exclude []string) (node, address string, err error) {
 	type seed struct{ node, address string }
 	s, err := consult(ctx, l, func(c *controller, answer func(seed, error)) {
-		n := c.stageSeed(uid, list)
+		n := c.stageSeed(uid, list, exclude)
 		if n == nil {
 			answer(seed{}, fmt.Errorf("%w: no node is there that could take the job's files; 'scored node list' shows them", ErrState))
 			return
@@ -34,13 +34,14 @@ func (l *Leader) StageSeed(ctx context.Context, uid uint32, list []string) (node
 	return s.node, s.address, err
 }
 
-func (c *controller) stageSeed(uid uint32, list []string) *node {
+func (c *controller) stageSeed(uid uint32, list, exclude []string) *node {
 	for _, name := range list {
 		if n := c.nodes[name]; n.connected() {
 			return n
 		}
 	}
-	up := slices.DeleteFunc(c.sortedNodes(), func(n *node) bool { return n.link == nil })
+	excluded := setOf(exclude)
+	up := slices.DeleteFunc(c.sortedNodes(), func(n *node) bool { return n.link == nil || excluded[n.name] })
 	if len(up) == 0 {
 		return nil
 	}
@@ -130,7 +131,7 @@ func (c *controller) stage() {
 }
 
 // stageNodes returns nodes that a waiting job is likely to get, without the seed: those of its
-// list, then others.
+// list, then others that it does not exclude.
 func (c *controller) stageNodes(j *job) []string {
 	need := int(j.spec.GetNodes())
 	if need == 0 {
@@ -147,8 +148,11 @@ func (c *controller) stageNodes(j *job) []string {
 		add(name)
 	}
 	if len(names) < stageSpare*need {
+		excluded := setOf(j.spec.GetExcludeList())
 		for _, n := range c.sortedNodes() {
-			add(n.name)
+			if !excluded[n.name] {
+				add(n.name)
+			}
 		}
 	}
 	return names

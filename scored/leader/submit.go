@@ -34,6 +34,9 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 		err = c.checkStage(j.spec)
 	}
 	if err == nil {
+		err = c.checkExcluded(j.spec)
+	}
+	if err == nil {
 		err = c.accounts.admit(j, caller)
 	}
 	if err == nil {
@@ -74,6 +77,20 @@ func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 		return c.requireProtocol(protocol.Survival)
 	}
 	return nil
+}
+
+// checkExcluded refuses to exclude nodes that the cluster does not have: the names are slips. A node
+// that is lost may be excluded, so that it is when it comes back.
+func (c *controller) checkExcluded(spec *scorev1.JobSpec) error {
+	if len(spec.GetExcludeList()) == 0 {
+		return nil
+	}
+	for _, name := range spec.GetExcludeList() {
+		if c.nodes[name] == nil {
+			return fmt.Errorf("%w: %w: --exclude names %s, which the cluster does not have", ErrImpossible, gang.ErrUnknownNode, name)
+		}
+	}
+	return c.requireProtocol(protocol.Exclude)
 }
 
 func (c *controller) newJob(spec *scorev1.JobSpec, user *scorev1.Identity) *job {
@@ -211,23 +228,33 @@ func (j *job) requestOf() gang.Request {
 		With:          gang.JobID(j.parents),
 		Owner:         gang.OwnerID(j.user.GetUid()),
 	}
-	for _, name := range s.GetNodeList() {
-		r.NodeList = append(r.NodeList, gang.NodeID(name))
-	}
+	r.NodeList, r.Exclude = nodeIDs(s.GetNodeList()), nodeIDs(s.GetExcludeList())
 	return r
+}
+
+func nodeIDs(names []string) (ids []gang.NodeID) {
+	for _, name := range names {
+		ids = append(ids, gang.NodeID(name))
+	}
+	return ids
 }
 
 // textBytes is what each text of a list takes in memory beside its bytes: two words, and what the
 // allocator rounds up. A job may have as many texts as bytes.
 const textBytes = 24
 
+// namedBytes is what a node that a job names takes in the matrix besides: it is in two lists there, and
+// in two encoded ones.
+const namedBytes = 40
+
 // specBytes returns what a spec takes in memory.
 func specBytes(spec *scorev1.JobSpec) int {
-	texts := len(spec.GetArgv()) + len(spec.GetEnv()) + len(spec.GetNodeList())
+	named := len(spec.GetNodeList()) + len(spec.GetExcludeList())
+	texts := len(spec.GetArgv()) + len(spec.GetEnv()) + named
 	for _, c := range spec.GetCommands() {
 		texts += len(c.GetArgv()) + len(c.GetEnv())
 	}
-	return proto.Size(spec) + texts*textBytes
+	return proto.Size(spec) + texts*textBytes + named*namedBytes
 }
 
 // listedSpec returns the spec for lists and other users, without the environment: it may hold

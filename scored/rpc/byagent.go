@@ -152,7 +152,7 @@ func submitter(ctx context.Context, spec *scorev1.JobSpec) (*scorev1.Identity, e
 	}
 	node := identity.GetNode()
 	elsewhere := slices.ContainsFunc(spec.GetNodeList(), func(name string) bool { return name != node })
-	if elsewhere || spec.GetNodes() > 1 {
+	if elsewhere || spec.GetNodes() > 1 || slices.Contains(spec.GetExcludeList(), node) {
 		return nil, connect.NewError(connect.CodePermissionDenied, fmt.Errorf(
 			"jobs of %s that are submitted on a host with only an agent run on that host, node %s, alone; submit this one on a host where 'scored server' runs, or as another user",
 			identity.GetUser(),

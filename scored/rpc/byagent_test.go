@@ -96,6 +96,7 @@ func TestSubmitter(t *testing.T) {
 		"root by an agent":                {byAgent(0), &scorev1.JobSpec{}, "n1", false},
 		"root for the node":               {byAgent(0), &scorev1.JobSpec{Nodes: 1, NodeList: []string{"n1"}}, "n1", false},
 		"root for another":                {byAgent(0), &scorev1.JobSpec{NodeList: []string{"n2"}}, "", true},
+		"root without the node":           {byAgent(0), &scorev1.JobSpec{ExcludeList: []string{"n2", "n1"}}, "", true},
 		"root for two":                    {byAgent(0), &scorev1.JobSpec{Nodes: 2}, "", true},
 		"the server's user for two":       {byAgent(uint32(os.Getuid())), &scorev1.JobSpec{Nodes: 2}, "", true},
 		"an administrator of the table":   {byAgent(21), &scorev1.JobSpec{Nodes: 2}, "", false},

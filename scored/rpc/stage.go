@@ -36,7 +36,10 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	if err := checkStagedFiles(files.GetFiles()); err != nil {
 		return err
 	}
-	node, address, err := u.Leader.StageSeed(ctx, identity.GetUid(), files.GetNodeList())
+	if err := checkNodeList(files.GetExcludeList()); err != nil {
+		return err
+	}
+	node, address, err := u.Leader.StageSeed(ctx, identity.GetUid(), files.GetNodeList(), files.GetExcludeList())
 	if err != nil {
 		return err
 	}

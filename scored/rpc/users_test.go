@@ -97,6 +97,7 @@ func TestRefusedRequests(t *testing.T) {
 		{"bad spec", submit(func(s *scorev1.JobSpec) { s.Argv = nil }), connect.CodeInvalidArgument, "the job names no program"},
 		{"more than the cluster has", submit(func(s *scorev1.JobSpec) { s.Tasks = 99 }), connect.CodeResourceExhausted, "99"},
 		{"unknown node", submit(func(s *scorev1.JobSpec) { s.NodeList = []string{"n9"} }), connect.CodeResourceExhausted, "n9"},
+		{"unknown excluded node", submit(func(s *scorev1.JobSpec) { s.ExcludeList = []string{"n9"} }), connect.CodeResourceExhausted, "--exclude names n9"},
 		{"unknown job", cancel(99), connect.CodeNotFound, "there is no job 99"},
 		{"bad setting", set(&scorev1.Settings{}, "slice_nanos"), connect.CodeInvalidArgument, "a slice of 0s"},
 		{"too large", submit(func(s *scorev1.JobSpec) { s.Name = strings.Repeat("x", api.MaxUserMessage) }), connect.CodeResourceExhausted, "larger than"},

@@ -137,10 +137,19 @@ func checkNames(s *scorev1.JobSpec) error {
 	if !path.IsAbs(s.GetWorkDir()) {
 		return invalid("the working directory %q is not an absolute path", clip(s.GetWorkDir()))
 	}
-	if len(s.GetNodeList()) > maxNodeList {
-		return invalid("the list names %d nodes, more than %d", len(s.GetNodeList()), maxNodeList)
+	for _, list := range [][]string{s.GetNodeList(), s.GetExcludeList()} {
+		if err := checkNodeList(list); err != nil {
+			return err
+		}
 	}
-	for _, name := range s.GetNodeList() {
+	return nil
+}
+
+func checkNodeList(list []string) error {
+	if len(list) > maxNodeList {
+		return invalid("the list names %d nodes, more than %d", len(list), maxNodeList)
+	}
+	for _, name := range list {
 		if err := checkText("a node's name", name, maxName); err != nil {
 			return err
 		}

@@ -21,7 +21,10 @@ func goodSpec() *scorev1.JobSpec {
 }
 
 func TestGoodSpec(t *testing.T) {
-	for _, change := range []func(*scorev1.JobSpec){func(*scorev1.JobSpec) {}, terminal(func(*scorev1.JobSpec) {})} {
+	for _, change := range []func(*scorev1.JobSpec){
+		func(*scorev1.JobSpec) {}, terminal(func(*scorev1.JobSpec) {}),
+		func(s *scorev1.JobSpec) { s.ExcludeList = []string{"n2"} },
+	} {
 		spec := goodSpec()
 		change(spec)
 		if err := checkSpec(spec); err != nil {
@@ -106,6 +109,8 @@ func TestBadSpecs(t *testing.T) {
 		{"no directory", func(s *scorev1.JobSpec) { s.WorkDir = "" }, `the working directory "" is not an absolute path`},
 		{"long directory", func(s *scorev1.JobSpec) { s.WorkDir = "/" + long(5000) }, "the working directory is longer than 4095 bytes"},
 		{"many nodes", func(s *scorev1.JobSpec) { s.NodeList = make([]string, 5000) }, "the list names 5000 nodes, more than 4096"},
+		{"many excluded nodes", func(s *scorev1.JobSpec) { s.ExcludeList = make([]string, 5000) }, "the list names 5000 nodes, more than 4096"},
+		{"odd excluded node", func(s *scorev1.JobSpec) { s.ExcludeList = []string{"a\nb"} }, "a node's name holds control characters"},
 		{"empty node", func(s *scorev1.JobSpec) { s.NodeList = []string{""} }, "the list of nodes holds an empty name"},
 		{"odd node", func(s *scorev1.JobSpec) { s.NodeList = []string{"a\nb"} }, "a node's name holds control characters"},
 		{

@@ -46,6 +46,8 @@ func Needs(command *statepb.Command) uint32 {
 			return protocol.Keys
 		case spec.GetRecover() || spec.GetRespawn() > 0:
 			return protocol.Survival
+		case len(spec.GetExcludeList()) > 0:
+			return protocol.Exclude
 		}
 	case *statepb.Command_Requeue:
 		if c.Requeue.GetBecause() != "" {

@@ -176,12 +176,13 @@ func TestOrders(t *testing.T) {
 // TestNeeds: new commands need their protocol. A program that does not understand it ends, whatever
 // protocol the log named before.
 func TestNeeds(t *testing.T) {
-	recovering, because := submit(1, 1), requeue(1)
+	recovering, excluding, because := submit(1, 1), submit(1, 1), requeue(1)
 	recovering.GetSubmit().Spec.Recover = true
+	excluding.GetSubmit().Spec.ExcludeList = []string{"n1"}
 	because.GetRequeue().Because = "n1 was lost"
 	for want, commands := range map[uint32][]*statepb.Command{
 		protocol.First: {nil, {}, submit(1, 1), requeue(1), end(1), history(0)},
-		2:              {keyed(1, "k"), recovering, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2)},
+		2:              {keyed(1, "k"), recovering, excluding, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2)},
 		9:              {raise(9)},
 	} {
 		for _, c := range commands {

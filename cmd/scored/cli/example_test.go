@@ -47,7 +47,10 @@ func exampleJobs() []*scorev1.Job {
 		},
 		{
 			Id: 4, User: user, State: scorev1.JobState_JOB_STATE_QUEUED, SubmittedNanos: at(5), Row: -1, WaitingFor: "CPUs on 2 nodes",
-			Spec: &scorev1.JobSpec{Name: "evil\x1b[2Jname", Argv: []string{"prog"}, WorkDir: "/", Tasks: 64, Exclusive: true},
+			Spec: &scorev1.JobSpec{
+				Name: "evil\x1b[2Jname", Argv: []string{"prog"}, WorkDir: "/", Tasks: 64, Exclusive: true,
+				NodeList: []string{"n1"}, ExcludeList: []string{"n3", "n4", "n5"},
+			},
 		},
 		{
 			Id: 2, User: &scorev1.Identity{Uid: 1001}, State: scorev1.JobState_JOB_STATE_DONE,

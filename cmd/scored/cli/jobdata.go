@@ -25,6 +25,8 @@ type jobData struct {
 	Priority       int32        `json:"priority"`
 	Exclusive      bool         `json:"exclusive"`
 	Oversubscribe  bool         `json:"oversubscribe"`
+	NodeList       []string     `json:"node_list"`    // nodes that it must have
+	ExcludeList    []string     `json:"exclude_list"` // nodes that it must not get
 	Detached       bool         `json:"detached"`
 	TimeLimitNanos int64        `json:"time_limit_nanos"`
 	SubmittedNanos int64        `json:"submitted_nanos"`
@@ -96,6 +98,8 @@ func newJobData(job *scorev1.Job) jobData {
 		Priority:       spec.GetPriority(),
 		Exclusive:      spec.GetExclusive(),
 		Oversubscribe:  spec.GetOversubscribe(),
+		NodeList:       nonNil(spec.GetNodeList()),
+		ExcludeList:    nonNil(spec.GetExcludeList()),
 		Detached:       spec.GetDetached(),
 		TimeLimitNanos: spec.GetTimeLimitNanos(),
 		SubmittedNanos: job.GetSubmittedNanos(),

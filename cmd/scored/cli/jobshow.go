@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/cmd/cmdline"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/client"
@@ -159,6 +160,12 @@ func askedWords(spec *scorev1.JobSpec) string {
 	}
 	if spec.GetExclusive() {
 		words = append(words, "exclusive")
+	}
+	if list := spec.GetNodeList(); len(list) > 0 {
+		words = append(words, "with "+cmdline.FormatNodes(list))
+	}
+	if list := spec.GetExcludeList(); len(list) > 0 {
+		words = append(words, "without "+cmdline.FormatNodes(list))
 	}
 	return strings.Join(words, ", ")
 }

@@ -25,15 +25,14 @@ var foreign = map[string]string{
 	"tag-output": labels, "label-io": labels, "prepend-rank": labels, "output-filename": "-o (--output) names a file, with %t for the rank",
 	"timestamp-output": "ts of the package moreutils puts the time before lines: scrun ... | ts",
 	"time-limit":       "-t (--time) sets the time limit", "timeout": "-t (--time) sets the time limit",
-	"f": "-w names the nodes to use", "hosts": "-w names the nodes to use", "requires": "-w names the nodes to use",
+	"f": "-w names the nodes to use", "hosts": "-w names the nodes to use", "requires": "-w names the nodes to use, -x those not to use",
 	"env": variables, "envall": variables, "envlist": variables, "envnone": variables, "setopt": noNeed, "setattr": noNeed,
 	"cwd": "-D sets the directory to run in", "queue": noPartitions, "bank": noAccounts, "job": "-J names the job",
 	"mem-per-cpu": "--mem sets the memory of the job on each node",
 	"mincpus":     "-c sets the number of CPUs of each rank", "cores": "-c sets the number of CPUs of each rank",
 	"overcommit": "-s (--oversubscribe) lets ranks share CPUs", "O": "-s (--oversubscribe) lets ranks share CPUs",
-	"overlap": "jobs share nodes and CPUs by taking turns, without an option",
-	"share":   "jobs share nodes and CPUs by taking turns, without an option",
-	"exclude": "-w names the nodes to use", "x": "-w names the nodes to use, --export variables of the environment",
+	"overlap":  "jobs share nodes and CPUs by taking turns, without an option",
+	"share":    "jobs share nodes and CPUs by taking turns, without an option",
 	"nodefile": "-w names the nodes to use", "F": "-w names the nodes to use",
 	"hostfile": "-w names the nodes to use", "machinefile": "-w names the nodes to use",
 	"host": "-w names the nodes to use", "H": noLater,
@@ -78,7 +77,7 @@ var foreign = map[string]string{
 const (
 	noDevices       = "jobs share all devices of their nodes without an option"
 	noAccounts      = "there are no accounts; 'scored user list' shows each user's share"
-	noPartitions    = "there are no partitions; -w names the nodes to use"
+	noPartitions    = "there are no partitions; -w names the nodes to use, -x those not to use"
 	noCores         = "-c sets the number of CPUs of each rank, and -m (--distribution) the order of the ranks on the nodes"
 	ranksPerNode    = "--ntasks-per-node sets the number of ranks on each node"
 	ranksShown      = "-v shows the nodes of the ranks, 'scored job show' their CPUs"

@@ -12,7 +12,7 @@ func TestForeign(t *testing.T) {
 		"--tasks-per-node=4": "--ntasks-per-node", "--mem-per-cpu=1G": "--mem sets", "-p": "there are no partitions",
 		"--partition=debug": "there are no partitions", "-A": "'scored user list'", "--account=x": "'scored user list'", "--gres=gpu:1": "devices",
 		"--gpus=2": "devices", "--overlap": "taking turns", "-O": "-s (--oversubscribe)", "--overcommit": "-s (--oversubscribe)",
-		"-x": "-w names", "--exclude=n1": "-w names", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c sets", "--jobid=7": "no allocation",
+		"--requires=x": "-x those not to use", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c sets", "--jobid=7": "no allocation",
 		"--bcast": "--stage", "--begin=now": "as soon as they fit", "--hostfile": "-w names", "--mca": "OMPI_MCA_",
 		"-np": "-n sets the number of ranks", "--array=1-4": "in a loop of the shell", "-a": "in a loop of the shell",
 		"-machinefile": "-w names", "-ppn": "--ntasks-per-node", "-genv": "--export sets", "-perhost": "--ntasks-per-node",
@@ -41,7 +41,7 @@ func TestValueIsNoOption(t *testing.T) {
 func TestCommonWithSrun(t *testing.T) {
 	for _, arguments := range []string{
 		"-n 2", "--ntasks=2", "-n 2 -N 2", "-n 2 --nodes=2", "--ntasks-per-node=2", "-c 2", "--cpus-per-task=2", "--mem=1G", "-t 1",
-		"--time=1:00", "-w n1", "--nodelist=n1", "--exclusive", "-s",
+		"--time=1:00", "-w n1", "--nodelist=n1", "-x n1", "--exclude=n[1-2]", "--exclusive", "-s",
 		"-J x", "--job-name=x", "-D /", "--chdir=/", "--export=ALL", "-l", "--label", "-u", "--unbuffered", "--mpi=pmix", "--pty", "-i none", "-o x", "-e x",
 		"-K", "-K0", "--kill-on-bad-exit=1", "-m cyclic", "-v", "-q", "--priority=0",
 	} {

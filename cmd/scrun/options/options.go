@@ -37,6 +37,7 @@ type Options struct {
 	Oversubscribe bool
 	Export        Export
 	Hosts         []string
+	Excluded      []string // nodes
 	Distribution  scorev1.Distribution
 	KillOnBadExit bool
 	MPI           scorev1.MpiMode
@@ -189,6 +190,7 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Recover:            o.Recover,
 		Respawn:            o.Respawn,
 		NodeList:           o.Hosts,
+		ExcludeList:        o.Excluded,
 	}
 	o.setInput(spec, dir)
 	if o.Detach {

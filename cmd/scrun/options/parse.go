@@ -3,6 +3,7 @@ package options
 import (
 	"errors"
 	"fmt"
+	"score/cmd/cmdline"
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strconv"
@@ -18,6 +19,13 @@ func parseDistribution(text string) (scorev1.Distribution, error) {
 	default:
 		return 0, errors.New("it is block or cyclic")
 	}
+}
+
+func parseExcluded(text string) ([]string, error) {
+	if strings.Contains(text, "=") {
+		return nil, errors.New("it is a list of nodes; " + variables) // -x of mpirun sets variables
+	}
+	return cmdline.ParseNodes(text)
 }
 
 func parseRespawn(text string) (uint32, error) {

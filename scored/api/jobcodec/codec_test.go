@@ -127,8 +127,8 @@ func TestUsualMessagesNeedNoRuntime(t *testing.T) {
 	offset := uint64(0)
 	for _, m := range []proto.Message{
 		&scorev1.SubmitRequest{Version: "1", Key: []byte("key"), Spec: &scorev1.JobSpec{
-			Name: "a.out", Argv: []string{"./a.out", ""}, Env: []string{"A=\xff"}, WorkDir: "/\xfe", Tasks: 4, NodeList: []string{"n1"},
-			Limits: []*scorev1.ResourceLimit{{Resource: 7, Soft: 1, Hard: 2}}, Detached: true, Priority: -3,
+			Name: "a.out", Argv: []string{"./a.out", ""}, Env: []string{"A=\xff"}, WorkDir: "/\xfe", Tasks: 4,
+			NodeList: []string{"n1"}, ExcludeList: []string{"n2"}, Limits: []*scorev1.ResourceLimit{{Resource: 7, Soft: 1, Hard: 2}}, Detached: true, Priority: -3,
 		}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1, Have: []*scorev1.OutputMark{{JobId: 1}}}}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: &scorev1.Stdin{Data: []byte("x"), Offset: &offset}}},
@@ -169,6 +169,7 @@ func TestNamesAreUTF8(t *testing.T) {
 		&scorev1.SubmitRequest{Version: "\xff"},
 		&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{Name: "\xff"}},
 		&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{NodeList: []string{"n1", "\xff"}}},
+		&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{ExcludeList: []string{"n1", "\xff"}}},
 		&scorev1.SubmitRequest{Spec: &scorev1.JobSpec{StageSeed: "\xff"}},
 	} {
 		if _, err := (Codec{}).Marshal(m); err == nil {

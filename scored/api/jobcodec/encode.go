@@ -42,6 +42,14 @@ func (w *writer) text(field protowire.Number, value string) {
 	w.bytes(field, value)
 }
 
+// names writes strings that have to be UTF-8.
+func (w *writer) names(field protowire.Number, values []string) {
+	for _, value := range values {
+		w.ok = w.ok && utf8.ValidString(value)
+		w.item(field, value)
+	}
+}
+
 // message writes a message that is set, though it may have no fields.
 func (w *writer) message(field protowire.Number, fields func(*writer)) {
 	inner := writer{ok: true}
@@ -91,10 +99,7 @@ func (w *writer) spec(m *scorev1.JobSpec) {
 	w.bytes(21, m.GetStderrPattern())
 	w.bytes(22, m.GetStdinPattern())
 	w.bool(23, m.GetLabel())
-	for _, node := range m.GetNodeList() {
-		w.ok = w.ok && utf8.ValidString(node)
-		w.item(24, node)
-	}
+	w.names(24, m.GetNodeList())
 	w.uint(25, uint64(m.GetAppnum()))
 	w.uint(26, uint64(m.GetChannelsPerTask()))
 	w.bool(40, m.GetKillOnDeadlock())
@@ -108,6 +113,7 @@ func (w *writer) spec(m *scorev1.JobSpec) {
 	w.bool(72, m.GetCpuEach())
 	w.int(73, int64(m.GetWarnSignal()))
 	w.int(74, m.GetWarnNanos())
+	w.names(75, m.GetExcludeList())
 }
 
 func (w *writer) limit(m *scorev1.ResourceLimit) {

@@ -10,6 +10,7 @@
 //	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
 //	   without what they lose (recover, respawn); how jobs are to end or to restart is in the log before their ranks are killed
 //	   (OrderEnd, OrderRequeue), and why they restarted; what spawned jobs have of their parents is not in their entries;
+//	   nodes that jobs must not get;
 //	   by which requests names were published, read and taken back; texts of programs that are not UTF-8; of finished jobs those of
 //	   the user who has most are forgotten first
 package protocol
@@ -39,6 +40,8 @@ const (
 	Keys = 2
 	// From Survival on jobs may go on without ranks and nodes that they lose.
 	Survival = 2
+	// From Exclude on jobs may name nodes that they must not get.
+	Exclude = 2
 	// From Orders on the log says how jobs must end, or that they must be restarted, and why they
 	// were.
 	Orders = 2

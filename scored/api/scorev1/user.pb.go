@@ -6115,8 +6115,9 @@ func (*StageRequest_Data) isStageRequest_Part() {}
 type StageFiles struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Files         []*StagedFile          `protobuf:"bytes,1,rep,name=files" json:"files,omitempty"`
-	NodeList      []string               `protobuf:"bytes,2,rep,name=node_list,json=nodeList" json:"node_list,omitempty"` // nodes that must take part in the job
-	User          *Identity              `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`                         // set by the server, for the node
+	NodeList      []string               `protobuf:"bytes,2,rep,name=node_list,json=nodeList" json:"node_list,omitempty"`          // nodes that must take part in the job
+	ExcludeList   []string               `protobuf:"bytes,4,rep,name=exclude_list,json=excludeList" json:"exclude_list,omitempty"` // nodes that must not
+	User          *Identity              `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`                                  // set by the server, for the node
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6161,6 +6162,13 @@ func (x *StageFiles) GetFiles() []*StagedFile {
 func (x *StageFiles) GetNodeList() []string {
 	if x != nil {
 		return x.NodeList
+	}
+	return nil
+}
+
+func (x *StageFiles) GetExcludeList() []string {
+	if x != nil {
+		return x.ExcludeList
 	}
 	return nil
 }
@@ -7406,11 +7414,12 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\fStageRequest\x12,\n" +
 	"\x05files\x18\x01 \x01(\v2\x14.score.v1.StageFilesH\x00R\x05files\x12\x14\n" +
 	"\x04data\x18\x02 \x01(\fH\x00R\x04dataB\x06\n" +
-	"\x04part\"}\n" +
+	"\x04part\"\xa0\x01\n" +
 	"\n" +
 	"StageFiles\x12*\n" +
 	"\x05files\x18\x01 \x03(\v2\x14.score.v1.StagedFileR\x05files\x12\x1b\n" +
-	"\tnode_list\x18\x02 \x03(\tR\bnodeList\x12&\n" +
+	"\tnode_list\x18\x02 \x03(\tR\bnodeList\x12!\n" +
+	"\fexclude_list\x18\x04 \x03(\tR\vexcludeList\x12&\n" +
 	"\x04user\x18\x03 \x01(\v2\x12.score.v1.IdentityR\x04user\"P\n" +
 	"\n" +
 	"StageReply\x12\x18\n" +
