@@ -156,7 +156,9 @@ func (js *Jobs) Forget(id uint64) {
 	}
 	j.step(jobstate.Forget)
 	js.options.Files.Release(id)
-	if !j.explains() {
+	if j.explains() {
+		j.stopStaging()
+	} else {
 		j.cancel()
 	}
 	j.endLaunch()

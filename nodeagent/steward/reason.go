@@ -17,7 +17,7 @@ func (s *steward) noteReason(reason string) {
 	case life.Preparing:
 		s.job.killedFor.Store(&reason)
 	case life.Ready:
-		if s.job.writesReason() {
+		if s.job.writesReason() && s.job.order.GetKilledFor() == "" { // else it is written already
 			s.relay.post(func() { s.relay.storeReason(s.job, 0, reason) })
 		}
 	case life.Free, life.Starting, life.Running, life.Sweeping, life.Over, life.Renewing, life.Gone:
