@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/jobs"
 	"score/nodeagent/peers"
 	"score/nodeagent/realtime"
+	"score/nodeagent/strays"
 	"score/nodeagent/timekeeper"
 	"score/nodeagent/uplink"
 )
@@ -31,6 +32,7 @@ func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 		Hardware: hardware.New(hardware.Options{
 			Path: a.hardwarePath(), Go: a.workers.Go, Running: a.running, Logger: a.log,
 		}),
+		Strays:     strays.New(),
 		Clock:      a.clock,
 		Metrics:    a.metrics,
 		Logger:     a.log,

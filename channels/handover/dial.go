@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"score/channels/scm"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +36,12 @@ func Dial(path string) (*net.UnixConn, error) {
 // Listen listens at the path for ranks that dial. Closing the listener removes
 // the path. Who may connect is for the path's directory and its mode to say.
 func Listen(path string) (*net.UnixListener, error) {
-	return net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
+	listener, err := net.ListenUnix(network, &net.UnixAddr{Name: path, Net: network})
+	if err != nil {
+		return nil, err
+	}
+	scm.Refuse(listener) // ranks only get descriptors
+	return listener, nil
 }
 
 // Peer says who connected, as the kernel noted it at that time: the process may

@@ -3,7 +3,6 @@ package jobdirs
 import (
 	"os"
 	"path/filepath"
-	"score/nodeagent/launch"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
 	"slices"
@@ -19,13 +18,6 @@ func (d *Dirs) filesIn(o *stewardpool.Orphan) string {
 		return ""
 	}
 	return name
-}
-
-// removeSegments removes the shared memory that MPI libraries of a user's killed ranks have left.
-func (d *Dirs) removeSegments(user *launch.User) {
-	if err := mpidirs.RemoveSegments(user); err != nil {
-		d.options.Logger.Warn("shared memory of a job could not be removed", zap.Error(err))
-	}
 }
 
 // removeFiles removes the directories of a name. The ranks of an agent that is not root's have its own

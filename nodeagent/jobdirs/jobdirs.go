@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userfs"
+	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -58,12 +59,13 @@ type Dirs struct {
 	options Options
 	ctx     context.Context // of all that is removed
 	stop    context.CancelCauseFunc
+	turns   *wait.Turns // of the searches for shared memory
 }
 
 // New returns the Dirs; it makes no directory.
 func New(options Options) *Dirs {
 	ctx, stop := context.WithCancelCause(context.Background())
-	return &Dirs{options, ctx, stop}
+	return &Dirs{options, ctx, stop, wait.NewTurns(maxLooks)}
 }
 
 // Stop ends all removing, so that the agent can stop however much users have left.

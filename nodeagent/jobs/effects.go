@@ -105,15 +105,26 @@ func (j *Job) kill(reason string) {
 // killSteward orders the steward to kill the job. The reason goes with each such order, since the
 // steward may not have had the job at the first.
 func (j *Job) killSteward(steward *stewardpool.Steward) error {
-	j.mu.Lock()
-	reason := j.reason
-	j.mu.Unlock()
-	if reason != "" {
+	if reason := j.killReason(); reason != "" {
 		if err := steward.Reason(reason); err != nil {
 			return err
 		}
 	}
 	return steward.Kill()
+}
+
+// killReason returns why the job was killed; "": it was not, or no reason was given.
+func (j *Job) killReason() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.reason
+}
+
+// stopStaging cancels the fetch of the job's files, if that has begun.
+func (j *Job) stopStaging() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.applyNow(jobstate.StopStaging)
 }
 
 // watchKill ticks the machine, which ends the job without its steward when that takes too long.

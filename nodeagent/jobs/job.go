@@ -164,10 +164,9 @@ func (j *Job) countReader() (end func()) {
 }
 
 // explains reports whether the steward here writes why the job did not start, since nobody is
-// attached to read it. The steward of a job with staged files does so only once these are here.
+// attached to read it.
 func (j *Job) explains() bool {
-	spec := j.order.GetSpec()
-	return spec.GetDetached() && j.order.GetNodeIndex() == 0 && len(spec.GetStaged()) == 0
+	return j.order.GetSpec().GetDetached() && j.order.GetNodeIndex() == 0
 }
 
 // place returns the job's place on this node.

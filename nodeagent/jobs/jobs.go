@@ -15,6 +15,7 @@ import (
 	"score/nodeagent/outbox"
 	"score/nodeagent/peers"
 	"score/nodeagent/stewardpool"
+	"score/nodeagent/strays"
 	"score/nodeagent/switcher"
 	"score/nodeagent/timekeeper"
 	"score/scored/api/scorev1"
@@ -42,6 +43,7 @@ type Options struct {
 	Files    *filetransfer.Transfers
 	Dirs     *jobdirs.Dirs
 	Hardware *hardware.Description
+	Strays   *strays.Killer
 	Clock    *timekeeper.Keeper
 	Metrics  *metrics.Metrics
 	Logger   *zap.Logger
@@ -154,7 +156,9 @@ func (js *Jobs) Forget(id uint64) {
 	}
 	j.step(jobstate.Forget)
 	js.options.Files.Release(id)
-	if !j.explains() {
+	if j.explains() {
+		j.stopStaging()
+	} else {
 		j.cancel()
 	}
 	j.endLaunch()

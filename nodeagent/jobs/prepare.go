@@ -105,10 +105,8 @@ func (j *Job) makeReady() error {
 		j.options.Logger.Warn("a job begins beside processes of jobs that have ended and that cannot be killed",
 			zap.Uint64("job", j.id), zap.Uint64s("ended", late))
 	}
-	if err := j.stage(); err != nil {
-		if j.isKilled() {
-			return errKilled
-		}
+	killedFor, err := j.stageOrExplain()
+	if err != nil {
 		return err
 	}
 	steward, err := j.claimSteward()
@@ -122,11 +120,31 @@ func (j *Job) makeReady() error {
 	if err != nil {
 		return err
 	}
-	programs, err := j.options.Files.Link(j.order, dir)
-	if err != nil {
-		return fmt.Errorf("naming the files that go with the job: %w", j.options.Dirs.NoRoom(err))
+	programs := ""
+	if killedFor == "" {
+		if programs, err = j.options.Files.Link(j.order, dir); err != nil {
+			return fmt.Errorf("naming the files that go with the job: %w", j.options.Dirs.NoRoom(err))
+		}
 	}
-	return steward.Prepare(j.prepareOrder(steward, programs))
+	order := j.prepareOrder(steward, programs)
+	order.KilledFor = killedFor
+	return steward.Prepare(order)
+}
+
+// stageOrExplain fetches the job's files. If the job is killed before they are here and its steward
+// writes why, it returns the reason: then the job goes on to its steward without them.
+func (j *Job) stageOrExplain() (killedFor string, err error) {
+	err = j.stage()
+	switch {
+	case err == nil:
+		return "", nil
+	case !j.isKilled():
+		return "", err
+	case j.explains() && j.killReason() != "":
+		return j.killReason(), nil
+	default:
+		return "", errKilled
+	}
 }
 
 // stage fetches the job's files, unless the job is killed.

@@ -5,7 +5,6 @@ import (
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/realtime"
-	"score/nodeagent/strays"
 	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 	"time"
@@ -49,7 +48,7 @@ func (j *Job) sweep() {
 		wait.Sleep(j.options.Forced, killPause)
 	}
 	if group, _ := steward.Groups(); group == "" {
-		strays.Kill(j.options.Forced, filetransfer.User(j.order.GetUser()).UID, j.mark)
+		j.killStrays()
 	}
 	usage := &scorev1.Usage{}
 	if cpu, err := steward.CPUTime(); err == nil {
@@ -57,6 +56,15 @@ func (j *Job) sweep() {
 	}
 	j.account.SetUsage(usage)
 	j.step(jobstate.Swept)
+}
+
+// killStrays kills the processes that carry the job's mark. Those that hide it are left, as those
+// without it are.
+func (j *Job) killStrays() {
+	err := j.options.Strays.Kill(j.options.Forced, filetransfer.User(j.order.GetUser()).UID, j.mark)
+	if err != nil && j.options.Forced.Err() == nil {
+		j.options.Logger.Warn("processes that a lost steward's job has left may go on", zap.Uint64("job", j.id), zap.Error(err))
+	}
 }
 
 // reportKilled reports the ranks that died with their steward as killed, since the job goes on

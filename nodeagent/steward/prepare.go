@@ -26,6 +26,9 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	}
 	broken := jobmap.Expand(order.GetJob())
 	j := newJob(order)
+	if reason := order.GetKilledFor(); reason != "" {
+		j.killedFor.Store(&reason)
+	}
 	rules := life.Rules{
 		Ranks:         len(j.ranks),
 		KillOnBadExit: j.spec.GetKillOnBadExit(),

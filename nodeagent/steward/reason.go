@@ -18,7 +18,7 @@ func (s *steward) noteReason(reason string) {
 	case life.Preparing:
 		s.job.killedFor.Store(&reason)
 	case life.Ready:
-		if s.job.writesReason() {
+		if s.job.writesReason() && s.job.order.GetKilledFor() == "" { // else it is written already
 			s.relay.StoreLine(s.job.errorStream(0), s.job.reasonLine(reason))
 		}
 	case life.Free, life.Starting, life.Running, life.Sweeping, life.Over, life.Renewing, life.Gone:

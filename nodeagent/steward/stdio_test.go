@@ -342,6 +342,22 @@ func TestADetachedJobThatCannotStartSaysWhyInItsFile(t *testing.T) {
 		end(a)
 		expect(t, dir, map[string]string{"err.0": "score: job 7 did not start: node n2: ./none: no such file\n", "err.1": "", "out": ""})
 	})
+	for _, program := range []string{"./none", "true"} {
+		t.Run("killed before its files were there, "+program, func(t *testing.T) {
+			a, dir := start(t), t.TempDir()
+			order := a.order(2, []string{program}, toFiles(dir, 0))
+			order.KilledFor = "node n2: the file is lost"
+			a.do(a.conn.Prepare(order))
+			a.prepared()
+			if program == "true" {
+				a.do(a.conn.Reason(order.GetKilledFor()))
+				a.do(a.conn.Kill())
+				a.done()
+			}
+			end(a)
+			expect(t, dir, map[string]string{"err.0": "score: job 7 did not start: node n2: the file is lost\n", "err.1": "", "out": ""})
+		})
+	}
 	t.Run("not the first node", func(t *testing.T) {
 		a, dir := start(t), t.TempDir()
 		a.do(a.conn.Prepare(a.order(2, []string{"./none"}, toFiles(dir, 1))))

@@ -1,28 +1,26 @@
 // Package strays finds processes of a job by a mark in their environment, and kills them.
+//
+// The kernel reads the environment of a process in the memory of that process, and waits for the
+// lock on its mappings. The process can keep the lock for ever: one thread reads /proc/self/mem
+// where a file of a file system that does not answer is mapped, another thread maps anything. So
+// goroutines read, which may be left behind; the death of this process ends such a wait.
 package strays
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"score/nodeagent/wait"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Variable is in the environment of every rank, and so of the processes that a rank starts. Without
 // control groups, it is the only link between a process and its job once the steward and the
 // parents are dead and the process has left its process group.
 const Variable = "SCORE_JOB_KEY"
-
-// strayPause is the time between two searches for strays.
-const strayPause = 10 * time.Millisecond
 
 // MarkIn returns the mark in the environment of a job.
 func MarkIn(env []string) string {
@@ -34,108 +32,50 @@ func MarkIn(env []string) string {
 	return ""
 }
 
-// strayDoubt bounds the checks of processes that show no environment because they are executing a
-// program, which takes a millisecond, longer on a busy machine.
-const strayDoubt = time.Second
+const (
+	// maxSearches bounds the searches of one user at once. One with silent processes counts until all
+	// of these have answered, which may be never. A user has none of those unless processes hide their
+	// environment on purpose.
+	maxSearches = 4
+	// turnTimeout is how long a search waits until another of the user's ends. They take some ten
+	// milliseconds, or twice silentTimeout for each of maxSilent processes.
+	turnTimeout = 20 * time.Second
+)
+
+var (
+	// ErrSilent means that processes of the user did not show their environment. They may be strays.
+	ErrSilent = errors.New("processes of the user do not show their environment, as they keep their memory locked")
+	// ErrSearches means that nothing was searched, since earlier searches of the user wait for silent
+	// processes.
+	ErrSearches = errors.New("earlier searches among the user's processes wait for some that keep their memory locked")
+)
+
+// Killer searches for processes.
+type Killer struct{ turns *wait.Turns }
+
+// New returns a Killer.
+func New() *Killer { return &Killer{turns: wait.NewTurns(maxSearches)} }
 
 // Kill ends all processes of the user that carry the mark, until there is none or ctx ends. A
 // program that clears its environment escapes. Another user's process is left alone: the mark is no
-// secret, and a user can pass it on to programs that run for others.
-func Kill(ctx context.Context, uid uint32, mark string) {
-	for until := time.Now().Add(strayDoubt); ctx.Err() == nil; wait.Sleep(ctx, strayPause) {
-		killed, doubtful := killMarked(uid, mark)
-		if killed > 0 {
-			until = time.Now().Add(strayDoubt)
-			continue
+// secret, and a user can pass it on to programs that run for others. The error is ErrSilent,
+// ErrSearches, or the cause of ctx.
+func (k *Killer) Kill(ctx context.Context, uid uint32, mark string) error {
+	release := k.turns.Take(ctx, uid, turnTimeout)
+	if release == nil {
+		return cmp.Or(context.Cause(ctx), ErrSearches)
+	}
+	s := searcher{uid: uid, mark: mark, silent: make(map[int]<-chan struct{})}
+	s.run(ctx)
+	if len(s.silent) == 0 {
+		release()
+		return context.Cause(ctx)
+	}
+	go func() {
+		for _, answer := range s.silent {
+			<-answer
 		}
-		if doubtful == 0 || time.Now().After(until) {
-			return
-		}
-	}
-}
-
-// killMarked kills the user's processes that carry the mark. It counts them, and those that may
-// carry it but did not show it.
-func killMarked(uid uint32, mark string) (killed, doubtful int) {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return 0, 0
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		switch isKilled, isDoubtful := killIfMarked(pid, uid, mark); {
-		case isKilled:
-			killed++
-		case isDoubtful:
-			doubtful++
-		}
-	}
-	return killed, doubtful
-}
-
-// killIfMarked kills a process if it is the user's and carries the mark.
-func killIfMarked(pid int, uid uint32, mark string) (killed, doubtful bool) {
-	fd, err := unix.PidfdOpen(pid, 0) // another process may get the number
-	if err != nil {
-		return false, false
-	}
-	defer unix.Close(fd)
-	dir := filepath.Join("/proc", strconv.Itoa(pid))
-	if !isOf(dir, uid) {
-		return false, false // reading another user's environment may hang
-	}
-	environ, err := os.ReadFile(filepath.Join(dir, "environ"))
-	if err != nil {
-		return false, false // it is dead
-	}
-	switch {
-	case len(environ) == 0:
-		return false, mayHaveMore(pid)
-	case !hasMark(environ, mark):
-		return false, false
-	default:
-		return unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0) == nil, false
-	}
-}
-
-// isOf reports whether the user has started a process, by its directory in /proc. The real id stays
-// that user's in a set-user-id program.
-func isOf(dir string, uid uint32) bool {
-	status, err := os.ReadFile(filepath.Join(dir, "status"))
-	return err == nil && bytes.Contains(status, fmt.Appendf(nil, "\nUid:\t%d\t", uid))
-}
-
-func hasMark(environ []byte, mark string) bool {
-	for variable := range bytes.SplitSeq(environ, []byte{0}) {
-		if string(variable) == mark {
-			return true
-		}
-	}
-	return false
-}
-
-// mayHaveMore reports whether a process that showed no environment may still have one, because it
-// was executing a program. Kernel threads, dead processes and programs that were started without
-// one do not.
-func mayHaveMore(pid int) bool {
-	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return false
-	}
-	// The fields after the program's name, which may hold anything (proc_pid_stat(5)).
-	const state, flags, envStart, envEnd = 3, 9, 50, 51
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) <= envEnd-state || strings.ContainsAny(fields[0], "ZX") {
-		return false
-	}
-	bits, err := strconv.ParseUint(fields[flags-state], 10, 64)
-	if err != nil || bits&kernelThread != 0 {
-		return false
-	}
-	from, to := fields[envStart-state], fields[envEnd-state]
-	return from != to || to == "0" // the kernel has yet to set them
+		release()
+	}()
+	return fmt.Errorf("%w (%d of them)", ErrSilent, len(s.silent))
 }

@@ -14,6 +14,22 @@ import (
 // self is the user of the processes.
 var self = uint32(os.Geteuid())
 
+// TestMain lets the test binary be a process that hides its environment.
+func TestMain(m *testing.M) {
+	if path := os.Getenv(hideVariable); path != "" {
+		fmt.Fprintln(os.Stderr, hide(path))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func kill(t *testing.T, uid uint32, mark string) {
+	t.Helper()
+	if err := New().Kill(t.Context(), uid, mark); err != nil {
+		t.Error(err)
+	}
+}
+
 // A user's process is not killed because another user's job has put its mark into its environment.
 func TestOthersProcessesAreLeftAlone(t *testing.T) {
 	if os.Geteuid() != 0 {
@@ -34,7 +50,7 @@ func TestOthersProcessesAreLeftAlone(t *testing.T) {
 		return ended
 	}
 	roots, others := start(0), start(other)
-	Kill(t.Context(), other, mark)
+	kill(t, other, mark)
 	<-others
 	select {
 	case <-roots:
@@ -62,7 +78,7 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 			_ = stray.Wait() // it is killed
 			close(ended)
 		}()
-		Kill(t.Context(), self, mark)
+		kill(t, self, mark)
 		select {
 		case <-ended:
 		case <-time.After(timeout):
@@ -115,7 +131,7 @@ func TestStraysAreKilledByTheirMark(t *testing.T) {
 	mark := Variable + "=test-" + time.Now().Format(time.RFC3339Nano) + "-1"
 	ended := start("A=b", mark)
 	other := start(mark+"2", "B="+mark)
-	Kill(t.Context(), self, mark)
+	kill(t, self, mark)
 	<-ended
 	select {
 	case <-other:

@@ -1,4 +1,4 @@
-// Package wait waits for channels and instants.
+// Package wait waits for channels, instants and turns.
 package wait
 
 import (

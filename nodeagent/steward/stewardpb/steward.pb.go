@@ -579,7 +579,9 @@ type PrepareJob struct {
 	// of datagrams between the job's stewards, see package direct; empty: there are none
 	DirectKey []byte `protobuf:"bytes,70,opt,name=direct_key,json=directKey" json:"direct_key,omitempty"`
 	// path of a description of the host's hardware, as hwloc writes it; empty: there is none
-	Hardware      string `protobuf:"bytes,80,opt,name=hardware" json:"hardware,omitempty"`
+	Hardware string `protobuf:"bytes,80,opt,name=hardware" json:"hardware,omitempty"`
+	// why the job was killed before its files were here; empty: it was not. The steward only writes that
+	KilledFor     string `protobuf:"bytes,81,opt,name=killed_for,json=killedFor" json:"killed_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -694,6 +696,13 @@ func (x *PrepareJob) GetDirectKey() []byte {
 func (x *PrepareJob) GetHardware() string {
 	if x != nil {
 		return x.Hardware
+	}
+	return ""
+}
+
+func (x *PrepareJob) GetKilledFor() string {
+	if x != nil {
+		return x.KilledFor
 	}
 	return ""
 }
@@ -1879,7 +1888,7 @@ const file_steward_proto_rawDesc = "" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x15\n" +
 	"\x06job_id\x18\x03 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06spares\x18\x05 \x01(\bR\x06spares\"\x9c\x03\n" +
+	"\x06spares\x18\x05 \x01(\bR\x06spares\"\xc2\x03\n" +
 	"\n" +
 	"PrepareJob\x12#\n" +
 	"\x03job\x18\x01 \x01(\v2\x11.score.v1.PrepareR\x03job\x12\x17\n" +
@@ -1895,7 +1904,9 @@ const file_steward_proto_rawDesc = "" +
 	"\bprograms\x182 \x01(\tB\x05\xaa\x01\x02 \x03R\bprograms\x12\x1d\n" +
 	"\n" +
 	"direct_key\x18F \x01(\fR\tdirectKey\x12!\n" +
-	"\bhardware\x18P \x01(\tB\x05\xaa\x01\x02 \x03R\bhardware\"\xc7\b\n" +
+	"\bhardware\x18P \x01(\tB\x05\xaa\x01\x02 \x03R\bhardware\x12$\n" +
+	"\n" +
+	"killed_for\x18Q \x01(\tB\x05\xaa\x01\x02 \x03R\tkilledFor\"\xc7\b\n" +
 	"\vFromSteward\x12/\n" +
 	"\x06status\x18\x01 \x01(\v2\x15.score.steward.StatusH\x00R\x06status\x120\n" +
 	"\bprepared\x18\x02 \x01(\v2\x12.score.v1.PreparedH\x00R\bprepared\x120\n" +

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/channels/scm"
 	"time"
 )
 
@@ -34,10 +35,11 @@ func Listen(key, path string, mode os.FileMode) (net.Listener, error) {
 	if err := clearWay(key, path); err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("unix", path)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s = %q: %w", ErrListen, key, path, err)
 	}
+	scm.Refuse(listener)
 	if err := os.Chmod(path, mode); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %s = %q: %w", ErrListen, key, path, err), listener.Close())
 	}
