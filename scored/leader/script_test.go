@@ -246,6 +246,8 @@ func (s *scripted) submitLine(words []string) {
 			spec.StageSeed, spec.Staged = value, []*scorev1.StagedFile{
 				{Name: "a.out", Size: 1, Sha256: make([]byte, 32), Kind: scorev1.StagedKind_STAGED_KIND_PROGRAM},
 			}
+		case "list":
+			spec.NodeList = strings.Split(value, ",")
 		case "exclude":
 			spec.ExcludeList = strings.Split(value, ",")
 		case "badexit":

@@ -26,16 +26,7 @@ func (c *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, calle
 
 // enter queues a user's new job.
 func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
-	err := c.checkStarted()
-	if err == nil {
-		err = c.checkSurvival(j.spec)
-	}
-	if err == nil {
-		err = c.checkStage(j.spec)
-	}
-	if err == nil {
-		err = c.checkExcluded(j.spec)
-	}
+	err := c.check(j.spec)
 	if err == nil {
 		err = c.accounts.admit(j, caller)
 	}
@@ -50,6 +41,23 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 		c.awaitOwner(j)
 	}
 	c.call(func(err error) { answer(j.id, err) })
+}
+
+// check refuses what no user may submit now.
+func (c *controller) check(spec *scorev1.JobSpec) error {
+	if err := c.checkStarted(); err != nil {
+		return err
+	}
+	if err := c.checkSurvival(spec); err != nil {
+		return err
+	}
+	if err := c.checkStage(spec); err != nil {
+		return err
+	}
+	if err := c.checkListed(spec); err != nil {
+		return err
+	}
+	return c.checkExcluded(spec)
 }
 
 // checkStarted refuses jobs until the nodes that start together with the cluster have connected once:
@@ -75,6 +83,17 @@ func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 		return fmt.Errorf("%w: a job cannot both restart as a whole and continue without what it loses", ErrInvalid)
 	case spec.GetRecover() || spec.GetRespawn() > 0:
 		return c.requireProtocol(protocol.Survival)
+	}
+	return nil
+}
+
+// checkListed refuses lost nodes. Those that the cluster does not have at all are the matrix's to refuse.
+func (c *controller) checkListed(spec *scorev1.JobSpec) error {
+	for _, name := range spec.GetNodeList() {
+		if n := c.nodes[name]; n != nil && !n.inMatrix {
+			return fmt.Errorf("%w: %w: the node list names %s, which is lost; 'scored node list' shows the others",
+				ErrImpossible, gang.ErrUnknownNode, name)
+		}
 	}
 	return nil
 }
