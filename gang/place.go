@@ -137,11 +137,14 @@ func (f *finder) listNodes(g *grid, q *demand) bool {
 			f.elig = append(f.elig, pos)
 		}
 	}
+	if q.not != nil {
+		f.elig = slices.DeleteFunc(f.elig, q.excludes)
+	}
 	return len(f.elig) >= max(q.nodes, 1)
 }
 
 func (g *grid) open(q *demand, pos int32) bool {
-	if g.drained[pos] || q.excludes(pos) || (q.mem > 0 && g.mem[pos] < q.mem) {
+	if g.drained[pos] || (q.mem > 0 && g.mem[pos] < q.mem) {
 		return false
 	}
 	if q.exclusive {
