@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/tests/deadfs"
 	"testing"
 	"time"
 
@@ -77,24 +78,6 @@ func TestOpenNothingOfProc(t *testing.T) {
 	}
 }
 
-// mountSilent mounts a file system that never answers.
-func mountSilent(t *testing.T, dir string) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can mount")
-	}
-	fuse, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip("this host cannot mount file systems of users: ", err)
-	}
-	t.Cleanup(func() { fuse.Close() }) // which ends all that waits for it
-	if err := unix.Mount("silent", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV,
-		fmt.Sprintf("fd=%d,rootmode=40000,user_id=%d,group_id=0,allow_other", fuse.Fd(), os.Geteuid())); err != nil {
-		t.Skip("this host cannot mount file systems of users: ", err)
-	}
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-}
-
 // A file system that a user has mounted is not asked anything.
 func TestMountsAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
@@ -102,7 +85,7 @@ func TestMountsAreLeftAlone(t *testing.T) {
 	if err := os.Mkdir(mounted, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	mountSilent(t, mounted)
+	deadfs.Dir(t, mounted)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

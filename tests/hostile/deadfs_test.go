@@ -1,8 +1,6 @@
 package hostile
 
 import (
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,13 +8,11 @@ import (
 	"score/scored/api/scorev1"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
+	"score/tests/deadfs"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // A file system that does not answer, as that of a dead file server, keeps the jobs of those who use
@@ -49,7 +45,7 @@ func TestDeadFileSystem(t *testing.T) {
 		}
 		jobs = append(jobs, id)
 	}
-	revive := mountDead(t, dir)
+	revive := deadfs.Dir(t, dir)
 	command("node", "resume", "n1")
 	for _, id := range jobs {
 		daemonstest.AwaitJob(t, s.Cluster, id, "starts", func(j *scorev1.Job) bool { return j.GetState() == scorev1.JobState_JOB_STATE_STARTING })
@@ -88,55 +84,4 @@ func waitingForDead(processes []daemons.Process) (n int) {
 		}
 	}
 	return n
-}
-
-// The part of linux/fuse.h that mountDead speaks.
-const (
-	fuseInit                  = 26
-	fuseMajor, fuseMinor      = 7, 31
-	fuseOutHeader, fuseInitLn = 16, 64
-)
-
-// mountDead mounts a file system that answers nothing but the kernel's greeting: who asks it for
-// anything cannot even be killed. revive takes it away, which ends what waits for it.
-func mountDead(t *testing.T, dir string) (revive func()) {
-	t.Helper()
-	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Skip("this host lets nobody make file systems: ", err)
-	}
-	options := fmt.Sprintf("fd=%d,rootmode=40777,user_id=0,group_id=0,allow_other", fd)
-	if err := unix.Mount("dead", dir, "fuse", unix.MS_NOSUID|unix.MS_NODEV, options); err != nil {
-		unix.Close(fd)
-		t.Skip("this host lets nobody make file systems: ", err)
-	}
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		request := make([]byte, 1<<20)
-		for {
-			n, err := unix.Read(fd, request)
-			switch {
-			case errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOENT):
-			case err != nil:
-				return // it is unmounted
-			case n >= 16 && binary.NativeEndian.Uint32(request[4:]) == fuseInit:
-				var answer [fuseOutHeader + fuseInitLn]byte
-				binary.NativeEndian.PutUint32(answer[0:], uint32(len(answer)))
-				copy(answer[8:16], request[8:16]) // the request's number
-				binary.NativeEndian.PutUint32(answer[16:], fuseMajor)
-				binary.NativeEndian.PutUint32(answer[20:], fuseMinor)
-				_, _ = unix.Write(fd, answer[:]) // it fails only if it is unmounted
-			}
-		}
-	}()
-	revive = sync.OnceFunc(func() {
-		// A forced unmount aborts what waits.
-		_ = unix.Unmount(dir, unix.MNT_FORCE)
-		_ = unix.Unmount(dir, unix.MNT_DETACH)
-		<-served
-		unix.Close(fd)
-	})
-	t.Cleanup(revive)
-	return revive
 }
