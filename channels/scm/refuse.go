@@ -12,13 +12,14 @@ const passRights = 83
 // Refuse makes sending descriptors to a Unix socket, and to those accepted from a listening one, fail
 // with EPERM. Otherwise the kernel closes a descriptor that the receiver does not take, in the thread
 // that reads: if its file is on a file system that never answers, the thread cannot even be killed.
-// Linux has that since 6.16; before, Refuse does nothing.
-func Refuse(socket syscall.Conn) {
+// Linux has that since 6.16; before, Refuse does nothing and returns false.
+func Refuse(socket syscall.Conn) (refuses bool) {
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return
+		return false
 	}
-	_ = raw.Control(func(fd uintptr) { // the socket is open
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, passRights, 0) // ENOPROTOOPT: an older kernel
+	err = raw.Control(func(fd uintptr) {
+		refuses = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, passRights, 0) == nil
 	})
+	return err == nil && refuses
 }

@@ -19,7 +19,7 @@ func TestRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	scm.Refuse(listener)
+	refuses := scm.Refuse(listener)
 	client, err := net.DialUnix("unix", nil, listener.Addr().(*net.UnixAddr))
 	if err != nil {
 		t.Fatal(err)
@@ -43,8 +43,8 @@ func TestRefuse(t *testing.T) {
 			}
 		})
 	}
-	if !errors.Is(err, unix.EPERM) {
-		t.Errorf("a descriptor for the server: %v", err)
+	if !refuses || !errors.Is(err, unix.EPERM) {
+		t.Errorf("a descriptor for the server: %v; refused: %v", err, refuses)
 	}
 	if _, err := client.Write([]byte("b")); err != nil {
 		t.Errorf("bytes for the server: %v", err)

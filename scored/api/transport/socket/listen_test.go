@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"score/channels/scm"
 	"score/scored/api/transport/socket"
 	"testing"
 
@@ -24,11 +25,11 @@ func TestDescriptorsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _, err = conn.WriteMsgUnix([]byte("a"), unix.UnixRights(int(os.Stderr.Fd())), nil)
-	if err == nil {
-		t.Skip("the kernel is older than 6.16, or refuses nothing: channels/scm tests which")
+	if _, _, err = conn.WriteMsgUnix([]byte("a"), unix.UnixRights(int(os.Stderr.Fd())), nil); errors.Is(err, unix.EPERM) {
+		return
 	}
-	if !errors.Is(err, unix.EPERM) {
-		t.Error(err)
+	if !scm.Refuse(conn) { // a socket of which the daemon's knows nothing
+		t.Skip("the kernel is older than 6.16")
 	}
+	t.Errorf("a descriptor for the daemon: %v", err)
 }
