@@ -23,12 +23,12 @@ import (
 
 // The kinds of events of the steward's loop, and what their index is.
 const (
-	kindListener     loop.Kind = iota + 1
-	kindPeer                   // number of the peer
-	kindPMI                    // local rank
-	kindExit                   // process
-	kindPMIxListener           //
-	kindPMIx                   // number of the connection
+	kindListener loop.Kind = iota + 1
+	kindPeer               // number of the peer
+	kindPMI                // local rank
+	kindExit               // process
+	kindPMIxListener
+	kindPMIx // number of the connection
 	kindPath
 )
 

@@ -38,9 +38,9 @@ func newAccount(record *state.User) *account {
 	return &account{uid: record.UID, name: record.Name, role: record.Role, share: record.Share, limits: record.Limits, kept: true}
 }
 
-// accounts are the users: those of whom the state has a record, and those with jobs that wait or run.
-// Jobs count from add to remove. If users have jobs, a
-// time is set when all are charged. If one has a first job, a time is set when that user gets points.
+// accounts holds all users who have a record in the state, or jobs that wait or run. A job counts from
+// add to remove. While there are jobs, a time is set when all users are charged; when a user has a first
+// job, a time is set when that user gets points.
 type accounts struct {
 	byUID    map[uint32]*account
 	weighAt  int64 // when users are charged next; 0: there is no job

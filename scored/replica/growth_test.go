@@ -4,9 +4,9 @@ import (
 	"io/fs"
 	"path/filepath"
 	"score/scored/state/statepb"
+	"score/tests/await"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -36,21 +36,6 @@ func large(term uint64, nanos int64, size int) *statepb.Entry {
 	return entry
 }
 
-// awaitCut waits until the files below a directory have at most so many bytes: a snapshot, which cuts
-// the log, is written beside the commits.
-func awaitCut(t *testing.T, dir string, most int64) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		used := bytesIn(t, dir)
-		if used <= most {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the directory keeps %d bytes", used)
-		}
-	}
-}
-
 // Few entries with long command lines do not fill the disk: the log is cut by its bytes, too. The
 // state is there after the next start.
 func TestLargeEntriesDoNotFillTheDisk(t *testing.T) {
@@ -70,7 +55,8 @@ func TestLargeEntriesDoNotFillTheDisk(t *testing.T) {
 		if err := r.Commit(large(term, i+1, size)); err != nil {
 			t.Fatal(err)
 		}
-		awaitCut(t, options.Dir, most)
+		// A snapshot, which cuts the log, is written beside the commits.
+		await.That(t, "the log is cut", func() bool { return bytesIn(t, options.Dir) <= most })
 	}
 	list, err := r.stores.snapshots.List()
 	if err != nil || len(list) != keptSnapshots {

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrFull means that the other side does not read what is sent with descriptors; SendWith wraps it.
-var ErrFull = errors.New("the agent does not take back the contexts that were kept for it")
+var ErrFull = errors.New("the agent does not take what is sent with descriptors")
 
 // ExpectDescriptors lets descriptors come on the connection from now on.
 func (p *Peer) ExpectDescriptors() { p.rights = new(rights) }

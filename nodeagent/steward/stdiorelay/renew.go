@@ -4,7 +4,7 @@ package stdiorelay
 // job's processes. It reports whether nothing is left of them.
 func (r *Relay) renew() {
 	if r.open > 0 || r.added > 0 && !r.allAdded || r.reader != nil && (!r.lastQueued || r.reader.Unsent() > 0) {
-		return // for now
+		return // settle calls it again
 	}
 	r.closeFiles() // of streams that had none, and so closed none
 	onRenewed, clean := r.onRenewed, !r.storeFailed && (r.files == nil || r.files.closed)
