@@ -66,6 +66,7 @@ func (r *Replica) start(stores *stores, options Options) error {
 	r.transport.begin()
 	r.stopped.Go(func() { r.watch(changes) })
 	r.stopped.Go(r.boundLog)
+	r.stopped.Go(func() { r.watchElections(config.ElectionTimeout) })
 	r.observeRaft()
 	r.electNow()
 	return nil
