@@ -191,7 +191,7 @@ func remoteFigures(ctx context.Context, b *bench) error {
 			if mine := named(ours, op+memory); len(theirs) == 0 {
 				b.single(name, median(mine), "us", t)
 			} else {
-				b.pair(name+"_vs_ucx", mine, named(theirs, op), "us", t)
+				b.pair(name+"_vs_ucx", mine, named(theirs, op+memory), "us", t)
 			}
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// One-sided operations of 8 bytes inside a node: rank 0 does them one after the other, each when
-// the last is complete, on memory of rank 1, which makes progress meanwhile. In a ping-pong of puts
-// each rank waits until the other's is in its memory.
+// One-sided operations of 8 bytes inside a node, by rank 0 on memory of rank 1, which makes progress
+// meanwhile. Puts are a stream that a flush ends; gets and fetch-and-adds begin when the last is
+// complete. In a ping-pong of puts each rank waits until the other's is in its memory.
 
 // Operations that Remote measures; memory is windowMemory or otherMemory.
 const (
@@ -176,19 +176,22 @@ func (e *remoteEnd) operations(i int, memory string) error {
 	word, result := make([]byte, 8), make([]byte, 8)
 	word[0] = 1
 	add := uct.AtomicKind{Op: atomics.Sum, Type: atomics.Uint64}
+	put := func() error { return e.ep.Put(word, at, nil) }
+	get := func() error { return e.ep.Get(result, at, e) }
+	fetchAdd := func() error { return e.ep.FetchAtomic(add, word, nil, result, at, e) }
 	for _, o := range []struct {
-		name  string
-		begin func() error
+		name string
+		run  func(count int) error
 	}{
-		{OpPut, func() error { return e.ep.Put(word, at, e) }},
-		{OpGet, func() error { return e.ep.Get(result, at, e) }},
-		{OpFetchAdd, func() error { return e.ep.FetchAtomic(add, word, nil, result, at, e) }},
+		{OpPut, func(count int) error { return e.stream(put, count) }},
+		{OpGet, func(count int) error { return e.repeat(get, count) }},
+		{OpFetchAdd, func(count int) error { return e.repeat(fetchAdd, count) }},
 	} {
-		if err := e.repeat(o.begin, remoteCount/10); err != nil {
+		if err := o.run(remoteCount / 10); err != nil {
 			return err
 		}
 		start := time.Now()
-		if err := e.repeat(o.begin, remoteCount); err != nil {
+		if err := o.run(remoteCount); err != nil {
 			return err
 		}
 		printTime(o.name+memory, start, remoteCount)
@@ -202,6 +205,16 @@ func (e *remoteEnd) end() error {
 		return err
 	}
 	return e.waitEnd()
+}
+
+// stream begins operations as fast as resources allow, and waits until all are complete.
+func (e *remoteEnd) stream(begin func() error, count int) error {
+	for range count {
+		if err := e.retry(begin); err != nil {
+			return err
+		}
+	}
+	return e.complete(func() error { return e.ep.Flush(e) })
 }
 
 func (e *remoteEnd) repeat(begin func() error, count int) error {

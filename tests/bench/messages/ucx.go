@@ -19,7 +19,8 @@ import (
 type UCX struct {
 	Dir string // of its batch files
 	// Copy lets it copy long messages once from process to process (CMA).
-	Copy bool
+	Copy  bool
+	alloc string // how the test's memory is allocated, in the order of preference; "" for the default
 }
 
 const (
@@ -102,6 +103,9 @@ func (u UCX) client(ctx context.Context, path Path, port, cpu int, batch string)
 func (u UCX) command(ctx context.Context, path Path, port, cpu int, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, ucxProgram, append([]string{"-p", strconv.Itoa(port), "-c", strconv.Itoa(cpu)}, args...)...)
 	cmd.Env = append(os.Environ(), "UCX_TLS="+u.transports(path), "UCX_NET_DEVICES=all", "UCX_WARN_UNUSED_ENV_VARS=n")
+	if u.alloc != "" {
+		cmd.Env = append(cmd.Env, "UCX_ALLOC_PRIO="+u.alloc)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
 }
@@ -183,21 +187,55 @@ func parseUCX(out string) (Curve, error) {
 	return c, nil
 }
 
-// ucxRemote are its one-sided tests of 8 bytes, by our names. It has the memory where peers map it.
+// ucxRemote are its one-sided tests of 8 bytes, by our names.
 var ucxRemote = map[string]string{OpPingPong: "ucp_put_lat", OpPut: "ucp_put_bw", OpGet: "ucp_get", OpFetchAdd: "ucp_fadd"}
 
-// Remote measures one-sided operations of 8 bytes inside a node, one after the other.
+const (
+	// ucxWindows is its default: the test's memory is where the peer maps it. With ucxHeap it is where
+	// only its owner has it, as ours is for OtherMemory.
+	ucxWindows = ""
+	ucxHeap    = "heap"
+	// ucxSlowCount bounds its gets of other memory, which take a millisecond each.
+	ucxSlowCount = 20
+)
+
+// Remote measures one-sided operations of 8 bytes inside a node on both kinds of memory. A put is
+// done when its buffer can be used again, as in the stream of ours.
 func (u UCX) Remote(ctx context.Context) (map[string]float64, error) {
+	times := map[string]float64{}
+	for memory, alloc := range map[string]string{WindowMemory: ucxWindows, OtherMemory: ucxHeap} {
+		u.alloc = alloc
+		out, err := u.run(ctx, Shm, ucxRemoteBatch(memory))
+		if err != nil {
+			return nil, err
+		}
+		of, err := parseUCXRemote(out)
+		if err != nil {
+			return nil, err
+		}
+		for name, ns := range of {
+			times[name+memory] = ns
+		}
+	}
+	return times, nil
+}
+
+func ucxRemoteBatch(memory string) []byte {
 	var b bytes.Buffer
 	for range remotePieces {
 		for name, test := range ucxRemote {
-			fmt.Fprintf(&b, "%s -t %s -s 8 -O 1 -n %d -w %d\n", name, test, remoteCount, remoteCount/10)
+			count := remoteCount
+			if name == OpGet && memory == OtherMemory {
+				count = ucxSlowCount
+			}
+			fmt.Fprintf(&b, "%s -t %s -s 8 -O 1 -n %d -w %d\n", name, test, count, count/10)
 		}
 	}
-	out, err := u.run(ctx, Shm, b.Bytes())
-	if err != nil {
-		return nil, err
-	}
+	return b.Bytes()
+}
+
+// parseUCXRemote returns nanoseconds by the name of the test.
+func parseUCXRemote(out string) (map[string]float64, error) {
 	var times bytes.Buffer
 	for line := range strings.Lines(out) {
 		fields := strings.Split(strings.TrimSpace(line), ",")
