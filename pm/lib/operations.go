@@ -35,11 +35,13 @@ func score_recv(ep C.int32_t, buf unsafe.Pointer, n, from, tag, ignore C.uint64_
 		Buffer: memory(buf, n), From: ofi.Address(from), Tag: uint64(tag), Ignore: uint64(ignore),
 		Context: uintptr(ctx), Flags: ofi.Flags(flags),
 	}
-	if flags&C.PM_ANSWER != 0 {
-		r.Answer = ofi.Answer{Asks: C.OPENMPI_SYNC, Tells: C.OPENMPI_SYNC_ACK}
-	}
 	d := locked()
-	err := lib.eps[ep].Receive(r)
+	var err error
+	if flags&C.PM_ANSWER != 0 {
+		err = lib.eps[ep].ReceiveClaimed(r, ofi.Answer{Asks: C.OPENMPI_SYNC, Tells: C.OPENMPI_SYNC_ACK})
+	} else {
+		err = lib.eps[ep].Receive(r)
+	}
 	d.Unlock()
 	return number(err)
 }

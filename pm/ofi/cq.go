@@ -17,6 +17,13 @@ type Entry struct {
 	Err     uint64 // libfabric's number of the error; 0: none
 }
 
+// set copies an entry field by field, as it was written. A copy by pairs of words waits until the
+// words are in the cache, behind all that was stored before: the message just sent, say.
+func (e *Entry) set(from *Entry) {
+	e.Context, e.Flags, e.Length, e.Buffer = from.Context, from.Flags, from.Length, from.Buffer
+	e.Data, e.Tag, e.Source, e.Err = from.Data, from.Tag, from.Source, from.Err
+}
+
 // DefaultQueue is how many entries a CQ holds before it grows, if its user does not say.
 const DefaultQueue = 1024
 
@@ -149,7 +156,7 @@ func (c *CQ) Read(to []Entry) int {
 	head := *c.head
 	n := min(len(to), int(atomic.LoadUint64(c.tail)-head))
 	for i := range n {
-		to[i] = c.ring[(head+uint64(i))&uint64(len(c.ring)-1)]
+		to[i].set(&c.ring[(head+uint64(i))&uint64(len(c.ring)-1)])
 	}
 	release.Store64(c.head, head+uint64(n))
 	return n

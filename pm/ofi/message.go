@@ -36,7 +36,7 @@ func (e *Endpoint) Send(s Send) error {
 	}
 	switch err := e.tag.TrySend(to, s.Tag, s.Buffer, o); {
 	case err == nil:
-		e.sent(s, kind)
+		e.sent(s.Context, len(s.Buffer), s.Flags, kind)
 		return nil
 	case err != ErrAgain: //nolint:errorlint // TrySend returns this very value
 		return err
@@ -58,26 +58,25 @@ func (e *Endpoint) inject(to tag.Peer, s Send, o tag.SendOptions, kind Flags) er
 	if err := e.tag.SendCopy(to, s.Tag, s.Buffer, o); err != nil {
 		return err
 	}
-	e.sent(s, kind)
+	e.sent(s.Context, len(s.Buffer), s.Flags, kind)
 	return nil
 }
 
 // sent completes a message that went at once.
-func (e *Endpoint) sent(s Send, kind Flags) {
-	if wanted(s.Flags, e.o.SelectiveTransmit) {
-		e.o.Transmit.addSent(s.Context, kind, uint64(len(s.Buffer)), 0)
+func (e *Endpoint) sent(context uintptr, length int, asked, kind Flags) {
+	if wanted(asked, e.o.SelectiveTransmit) {
+		e.o.Transmit.addSent(context, kind, uint64(length), 0)
 	}
 	e.o.Sends.count(nil)
 }
 
-// Receive describes a receive.
+// Receive describes a receive. With one word more it would not be passed in registers.
 type Receive struct {
 	Buffer      []byte
 	From        Address // AnyAddress: of all peers
 	Tag, Ignore uint64  // with Tagged
 	Context     uintptr
-	Flags       Flags  // Tagged, MultiReceive, Completion, Peek, Claim, Discard
-	Answer      Answer // with Claim
+	Flags       Flags // Tagged, MultiReceive, Completion, Peek, Claim, Discard
 }
 
 // Answer describes an empty message that tells a sender that its message is received, which it asks
@@ -100,12 +99,12 @@ func (e *Endpoint) Receive(r Receive) error {
 		_, err := e.Peek(r, true)
 		return err
 	}
-	c, kind, err := e.criteria(r)
+	if r.Flags&Claim != 0 {
+		return e.ReceiveClaimed(r, Answer{})
+	}
+	c, kind, err := e.criteria(r.From, r.Tag, r.Ignore, r.Flags)
 	if err != nil {
 		return err
-	}
-	if r.Flags&Claim != 0 {
-		return e.receiveClaimed(r, kind)
 	}
 	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)
 	if r.Flags&MultiReceive != 0 {
@@ -116,12 +115,12 @@ func (e *Endpoint) Receive(r Receive) error {
 }
 
 // criteria returns which messages match, and the kind of the completion.
-func (e *Endpoint) criteria(r Receive) (tag.Criteria, Flags, error) {
-	from, err := e.o.AV.source(r.From)
-	if r.Flags&Tagged == 0 {
+func (e *Endpoint) criteria(of Address, t, ignore uint64, asked Flags) (tag.Criteria, Flags, error) {
+	from, err := e.o.AV.source(of)
+	if asked&Tagged == 0 {
 		return tag.Criteria{Space: tag.Untagged, Source: from, Ignore: ^uint64(0)}, Message | Received, err
 	}
-	return tag.Criteria{Source: from, Tag: r.Tag, Ignore: r.Ignore}, Tagged | Received, err
+	return tag.Criteria{Source: from, Tag: t, Ignore: ignore}, Tagged | Received, err
 }
 
 // Peeked is the result of a peek.
@@ -133,7 +132,7 @@ type Peeked struct {
 // Peek is Receive with Peek. If no message is there it polls the network for one, and without
 // progress it does not.
 func (e *Endpoint) Peek(r Receive, progress bool) (p Peeked, err error) {
-	c, kind, err := e.criteria(r)
+	c, kind, err := e.criteria(r.From, r.Tag, r.Ignore, r.Flags)
 	if err != nil {
 		return p, err
 	}
@@ -168,12 +167,17 @@ func (e *Endpoint) completePeek(h *tag.Held, c tag.Criteria, r Receive, kind Fla
 	e.o.Receive.add(entry)
 }
 
-func (e *Endpoint) receiveClaimed(r Receive, kind Flags) error {
+// ReceiveClaimed is Receive with Claim, and answers the message's sender.
+func (e *Endpoint) ReceiveClaimed(r Receive, a Answer) error {
+	_, kind, err := e.criteria(r.From, r.Tag, r.Ignore, r.Flags)
+	if err != nil {
+		return err
+	}
 	h := e.claimed[r.Context]
 	if h == nil {
 		return ErrArgument
 	}
-	if err := e.answer(h, r.Answer); err != nil {
+	if err := e.answer(h, a); err != nil {
 		return err
 	}
 	delete(e.claimed, r.Context)

@@ -1,6 +1,7 @@
 package uct_test
 
 import (
+	"errors"
 	"fmt"
 	"score/channels/link"
 	"score/pm"
@@ -38,8 +39,12 @@ func BenchmarkOperation(b *testing.B) {
 				b.Run(o.name, func(b *testing.B) {
 					b.ReportAllocs()
 					for b.Loop() {
-						if err := o.begin(); err != nil {
-							b.Fatal(err)
+						for err := o.begin(); err != nil; err = o.begin() {
+							if !errors.Is(err, uct.ErrAgain) {
+								b.Fatal(err)
+							}
+							j[0].worker.Progress()
+							j[1].worker.Progress()
 						}
 						for j[1].worker.Progress() > 0 || !ep.Quiet() {
 							j[0].worker.Progress()

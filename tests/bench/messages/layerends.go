@@ -189,8 +189,8 @@ func (e *ofiEnd) received() error { return e.wait() }
 func (e *ofiEnd) wait() error {
 	for e.begun > 0 {
 		n := e.cq.Read(e.entries[:])
-		for _, entry := range e.entries[:n] {
-			if entry.Err != 0 {
+		for i := range n {
+			if e.entries[i].Err != 0 {
 				return errOutput
 			}
 		}
