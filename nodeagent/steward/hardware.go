@@ -20,6 +20,15 @@ const (
 	hwlocAllowed    = "HWLOC_THISSYSTEM_ALLOWED_RESOURCES"
 )
 
+// Variables by which hwloc decides whether libxml2 reads descriptions (libxml2 for reading and
+// writing, libxml2 for reading alone), or its own parser, which reads all that hwloc has written.
+// libxml2 computes a NaN when it begins, by a division of zero by zero. That ends a program which has
+// floating-point exceptions enabled, as those that gfortran compiled with -ffpe-trap=invalid.
+const (
+	hwlocLibxml       = "HWLOC_LIBXML"
+	hwlocLibxmlImport = "HWLOC_LIBXML_IMPORT"
+)
+
 // readable returns the path of the description of the hardware; "" if the user for whom the calling
 // thread acts cannot read one.
 func readable(path string) string {
@@ -30,9 +39,16 @@ func readable(path string) string {
 }
 
 // withHardware appends what makes the ranks' MPI library read the description of the hardware,
-// unless the user has chosen what hwloc does.
+// unless the user has chosen what hwloc does. What the ranks of scripts load may ask for the
+// description by PMI or PMIx, so these have the variable that keeps libxml2 from reading it, too.
 func (j *job) withHardware(env []string) []string {
-	if !j.hwloc || j.hardware == "" || slices.ContainsFunc(env, isHwloc) {
+	if j.offer == (offer{}) {
+		return env
+	}
+	if !slices.ContainsFunc(env, choosesParser) {
+		env = append(env, hwlocLibxmlImport+"=0")
+	}
+	if !j.hwloc || j.hardware == "" || slices.ContainsFunc(env, choosesHardware) {
 		return env
 	}
 	return append(env, hwlocXML+"="+j.hardware, hwlocThisSystem+"=1", hwlocAllowed+"=1")
@@ -56,6 +72,13 @@ func (s *steward) wantHardware() {
 }
 
 func isHwloc(v string) bool { return strings.HasPrefix(v, hwlocPrefix) }
+
+func choosesParser(v string) bool {
+	name, _, _ := strings.Cut(v, "=")
+	return name == hwlocLibxml || name == hwlocLibxmlImport
+}
+
+func choosesHardware(v string) bool { return isHwloc(v) && !choosesParser(v) }
 
 // withoutHardware returns the environment without what another node has set about its hardware, for
 // a job that was submitted from within a job.

@@ -12,27 +12,31 @@ func TestWithHardware(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	ours := []string{"HWLOC_XMLFILE=" + file, "HWLOC_THISSYSTEM=1", "HWLOC_THISSYSTEM_ALLOWED_RESOURCES=1"}
+	parser := []string{"HWLOC_LIBXML_IMPORT=0"}
+	description := []string{"HWLOC_XMLFILE=" + file, "HWLOC_THISSYSTEM=1", "HWLOC_THISSYSTEM_ALLOWED_RESOURCES=1"}
+	all := slices.Concat(parser, description)
+	pmi := offer{pmi: true}
 	for name, test := range map[string]struct {
+		offer offer
 		hwloc bool
 		path  string
 		env   []string
-		want  bool
+		want  []string
 	}{
-		"an MPI program":          {true, file, []string{"A=1"}, true},
-		"another program":         {false, file, []string{"A=1"}, false},
-		"no description":          {true, "", []string{"A=1"}, false},
-		"it cannot be read":       {true, file + ".no", []string{"A=1"}, false},
-		"the user's choice":       {true, file, []string{"HWLOC_SYNTHETIC=pack:2"}, false},
-		"no variable at all":      {true, file, nil, true},
-		"the user's own file":     {true, file, []string{"HWLOC_XMLFILE=/mine.xml"}, false},
-		"a name that only begins": {true, file, []string{"HWLOCAL=1"}, true},
+		"an MPI program":          {pmi, true, file, []string{"A=1"}, all},
+		"another program":         {pmi, false, file, []string{"A=1"}, parser},
+		"no PMI":                  {offer{}, false, file, []string{"A=1"}, nil},
+		"no description":          {pmi, true, "", []string{"A=1"}, parser},
+		"it cannot be read":       {pmi, true, file + ".no", []string{"A=1"}, parser},
+		"the user's choice":       {pmi, true, file, []string{"HWLOC_SYNTHETIC=pack:2"}, parser},
+		"no variable at all":      {pmi, true, file, nil, all},
+		"the user's own file":     {pmi, true, file, []string{"HWLOC_XMLFILE=/mine.xml"}, parser},
+		"the user's parser":       {pmi, true, file, []string{"HWLOC_LIBXML=1"}, description},
+		"of a job around this":    {pmi, true, file, parser, description},
+		"a name that only begins": {pmi, true, file, []string{"HWLOCAL=1"}, all},
 	} {
-		j := &job{hwloc: test.hwloc, hardware: readable(test.path)}
-		want := slices.Clone(test.env)
-		if test.want {
-			want = append(want, ours...)
-		}
+		j := &job{offer: test.offer, hwloc: test.hwloc, hardware: readable(test.path)}
+		want := append(slices.Clone(test.env), test.want...)
 		if got := j.withHardware(slices.Clone(test.env)); !slices.Equal(got, want) {
 			t.Errorf("%s: %v", name, got)
 		}

@@ -6,9 +6,15 @@
 
 #include "_cgo_export.h"
 #include "common.h"
+#include "enter.h"
 #include "forked.h"
 
-int score_pm_open(int number) { return pm_forked ? -EOPNOTSUPP : go_pm_open(number); }
+int score_pm_open(int number)
+{
+	pm_visit();
+	return pm_forked ? -EOPNOTSUPP : go_pm_open(number);
+}
+
 int score_pm_close(int ch) { return pm_forked ? -EOPNOTSUPP : go_pm_close(ch); }
 int score_pm_rank(int ch) { return pm_forked ? -EOPNOTSUPP : go_pm_rank(ch); }
 int score_pm_size(int ch) { return pm_forked ? -EOPNOTSUPP : go_pm_size(ch); }

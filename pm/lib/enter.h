@@ -14,11 +14,12 @@
 struct pm_thread {
 	volatile bool inside;     /* it is in Go */
 	const char *signal_stack; /* that of the thread, which Go gave it or found */
-	size_t signal_bytes;      /* 0: not known yet */
+	size_t signal_bytes;      /* 0: the thread has not entered Go by pm_enter yet */
 };
 extern _Thread_local struct pm_thread pm_thread __attribute__((tls_model("initial-exec")));
 
-void pm_find_signal_stack(void);
+/* pm_prepare_thread enters Go for the first time: handlers get room there, and the stack for signals is noted. */
+void pm_prepare_thread(void);
 
 /* pm_enter returns 0 if this thread may enter Go, which pm_leave must follow; else an error. */
 static inline int pm_enter(void)
@@ -30,14 +31,18 @@ static inline int pm_enter(void)
 	if (pm_thread.inside || (size_t)(here - pm_thread.signal_stack) < pm_thread.signal_bytes)
 		return -FI_EAGAIN;
 	pm_thread.inside = true;
+	if (pm_thread.signal_bytes == 0)
+		pm_prepare_thread();
 	return 0;
 }
 
-static inline void pm_leave(void)
+static inline void pm_leave(void) { pm_thread.inside = false; }
+
+/* pm_visit has the thread prepared, for calls that enter Go without pm_enter. */
+static inline void pm_visit(void)
 {
-	pm_thread.inside = false;
-	if (pm_thread.signal_bytes == 0)
-		pm_find_signal_stack();
+	if (pm_thread.signal_bytes == 0 && pm_enter() == 0)
+		pm_leave();
 }
 
 #endif

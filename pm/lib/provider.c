@@ -14,6 +14,7 @@ static struct fi_provider provider = {
 __attribute__((visibility("default"))) struct fi_provider *fi_prov_ini(void)
 {
 	pm_return_faults();
+	pm_visit();
 	return &provider;
 }
 

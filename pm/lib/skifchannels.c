@@ -2,9 +2,15 @@
 #include <errno.h>
 
 #include "_cgo_export.h"
+#include "enter.h"
 #include "forked.h"
 
-int skifch_open(int number) { return pm_forked ? -EOPNOTSUPP : go_skifch_open(number); }
+int skifch_open(int number)
+{
+	pm_visit();
+	return pm_forked ? -EOPNOTSUPP : go_skifch_open(number);
+}
+
 int skifch_close(int ch) { return pm_forked ? -EOPNOTSUPP : go_skifch_close(ch); }
 int skifch_rank(int ch) { return pm_forked ? -EOPNOTSUPP : go_skifch_rank(ch); }
 int skifch_size(int ch) { return pm_forked ? -EOPNOTSUPP : go_skifch_size(ch); }
