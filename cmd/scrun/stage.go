@@ -11,6 +11,7 @@ import (
 	"score/cmd/scrun/options"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/mpidetect"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strings"
 
@@ -25,22 +26,32 @@ func stage(ctx context.Context, o *options.Options, messages messenger, cluster 
 	if !o.Stages() {
 		return nil
 	}
-	sources, err := stageSources(o, spec, os.Getenv("LD_LIBRARY_PATH"))
-	if err != nil {
-		return err
-	}
-	for _, s := range sources {
-		if err := s.digest(); err != nil {
-			return err
-		}
-		spec.Staged = append(spec.Staged, s.file)
-	}
 	// The nodes must have a directory that was named with --chdir; they may lack the current one.
 	spec.AnyDirectory = o.Dir == ""
-	_, err = unlessInterrupted(ctx, func(ctx context.Context) (struct{}, error) {
+	_, err := unlessInterrupted(ctx, func(ctx context.Context) (struct{}, error) {
+		sources, err := stageSources(o, spec, os.Getenv("LD_LIBRARY_PATH"))
+		if err != nil {
+			return struct{}{}, err
+		}
+		if spec.Staged, err = digestAll(ctx, sources); err != nil {
+			return struct{}{}, err
+		}
 		return struct{}{}, send(ctx, messages, cluster, spec, sources)
 	})
 	return err
+}
+
+// digestAll reads the files, whose digests go into the job.
+func digestAll(ctx context.Context, sources []*source) (files []*scorev1.StagedFile, err error) {
+	room := int64(api.MaxStagedBytes)
+	for _, s := range sources {
+		if err := s.digest(ctx, room); err != nil {
+			return nil, err
+		}
+		room -= int64(s.file.GetSize())
+		files = append(files, s.file)
+	}
+	return files, nil
 }
 
 // source is a file of this host that is copied.
@@ -106,20 +117,36 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []m
 	return wanted, nil
 }
 
-// digest reads the file once, for its length and digest.
-func (s *source) digest() error {
+// errTooLarge refuses files before they have been read, which may take hours.
+var errTooLarge = fmt.Errorf("the staged files take more than %d GiB; leave large ones on a shared file system", api.MaxStagedBytes>>30)
+
+// digest reads the file once, for its length and digest. There is room for so many bytes.
+func (s *source) digest(ctx context.Context, room int64) error {
 	file, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	sum := sha256.New()
-	n, err := io.Copy(sum, file)
-	if err != nil {
-		return fmt.Errorf("cannot stage the file %s: %w", s.path, err)
+	if info, err := file.Stat(); err == nil && info.Size() > room {
+		return errTooLarge
 	}
-	s.file.Size, s.file.Sha256 = uint64(n), sum.Sum(nil)
-	return nil
+	sum, n, buffer := sha256.New(), int64(0), make([]byte, stageChunk)
+	for {
+		k, err := file.Read(buffer)
+		n += int64(k)
+		_, _ = sum.Write(buffer[:k]) // it never fails
+		switch {
+		case errors.Is(err, io.EOF):
+			s.file.Size, s.file.Sha256 = uint64(n), sum.Sum(nil)
+			return nil
+		case err != nil:
+			return fmt.Errorf("cannot stage the file %s: %w", s.path, err)
+		case n > room: // it grows, or has no length, as in /proc
+			return errTooLarge
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
 }
 
 // open opens the file. O_NONBLOCK keeps it from blocking on a pipe.

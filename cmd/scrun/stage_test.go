@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strings"
 	"testing"
@@ -18,7 +20,7 @@ func TestAFileThatBecomesShorter(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &source{path, &scorev1.StagedFile{}}
-		if err := s.digest(); err != nil {
+		if err := s.digest(t.Context(), 3*stageChunk); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Truncate(path, size); err != nil {
@@ -28,5 +30,42 @@ func TestAFileThatBecomesShorter(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "became shorter") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("%d bytes: %v", size, err)
 		}
+	}
+}
+
+// Files that are too large are refused before they are read, and reading ends when the user leaves.
+func TestLargeFilesAreNotReadToTheirEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := func() []*source { // together: it is the room for all
+		return []*source{{path, &scorev1.StagedFile{}}, {path, &scorev1.StagedFile{}}}
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for _, c := range []struct {
+		ctx   context.Context
+		bytes int64
+		want  error
+	}{
+		{t.Context(), api.MaxStagedBytes + 1, errTooLarge},
+		{left, api.MaxStagedBytes, context.Canceled},
+		{t.Context(), 1, nil},
+	} {
+		if err := os.Truncate(path, c.bytes); err != nil { // it has no blocks
+			t.Skip(err)
+		}
+		if _, err := digestAll(c.ctx, large()); !errors.Is(err, c.want) {
+			t.Errorf("%d bytes: %v", c.bytes, err)
+		}
+	}
+	// The length does not tell how much there is to read.
+	if err := large()[0].digest(t.Context(), 0); !errors.Is(err, errTooLarge) {
+		t.Errorf("a byte where there is no room: %v", err)
+	}
+	proc := &source{"/proc/version", &scorev1.StagedFile{}}
+	if err := proc.digest(t.Context(), 1); !errors.Is(err, errTooLarge) {
+		t.Errorf("a file without a length: %v", err)
 	}
 }

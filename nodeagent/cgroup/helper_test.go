@@ -56,8 +56,14 @@ func testGroup(t testing.TB) *Group {
 // start runs a line of shell in the group.
 func start(t testing.TB, g *Group, line string) *exec.Cmd {
 	t.Helper()
+	return startAs(t, g, nil, line)
+}
+
+// startAs runs a line of shell in the group as a user.
+func startAs(t testing.TB, g *Group, user *syscall.Credential, line string) *exec.Cmd {
+	t.Helper()
 	cmd := exec.Command("/bin/sh", "-c", line)
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD(), Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: g.FD(), Credential: user, Pdeathsig: syscall.SIGKILL}
 	return run(t, cmd)
 }
 

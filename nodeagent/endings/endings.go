@@ -22,13 +22,23 @@ const (
 	// ownTimeout is how long a requeued job waits for the processes of its former run: less than
 	// the leader gives it to become ready.
 	ownTimeout = 20 * time.Second
-	// maxLate bounds the jobs whose processes do not end. With more, no new job begins, since the
-	// processes may still have memory and processors.
+	// maxLate bounds the jobs of one user whose processes do not end. With more, no new job of the
+	// user begins, since the processes may still have memory and processors. It is a user's, since
+	// any user can make processes that Linux does not end: two that trace each other, and stop each
+	// other where they exit (PTRACE_O_TRACEEXIT).
 	maxLate = 16
+	// maxLateOfAll bounds the jobs of all users whose processes do not end: on such a node something
+	// else is broken, as a file system.
+	maxLateOfAll = 4 * maxLate
 )
 
-// ErrStuck refuses a job on a node where the processes of ended jobs do not end.
-var ErrStuck = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
+// Errors that refuse a job on a node where the processes of ended jobs do not end.
+var (
+	ErrStuck = errors.New("processes of a job that the cluster has given up do not end here; look at the agent's log")
+	// ErrStuckOfUser refuses a job since its user has too many of them.
+	ErrStuckOfUser = fmt.Errorf(
+		"processes of more than %d of your jobs that have ended cannot be killed here; end what holds them, as a debugger, or use other nodes", maxLate)
+)
 
 // List holds the jobs that are being ended here: the leader has forgotten them, or no agent could
 // adopt them. No new job begins until they are over or their time has passed. A kill of such a job
@@ -41,17 +51,18 @@ type List struct {
 // ending is a job that is being ended.
 type ending struct {
 	id    uint64
+	user  uint32
 	since time.Time
 }
 
-// Add adds a job that is being ended. over is closed at its end.
-func (l *List) Add(id uint64, over <-chan struct{}) {
+// Add adds a job of a user that is being ended. over is closed at its end.
+func (l *List) Add(id uint64, user uint32, over <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.jobs == nil {
 		l.jobs = make(map[<-chan struct{}]ending)
 	}
-	l.jobs[over] = ending{id, time.Now()}
+	l.jobs[over] = ending{id, user, time.Now()}
 }
 
 // all returns the jobs that are not over.
@@ -72,9 +83,10 @@ func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	return overs
 }
 
-// Await waits until a new job may begin: all jobs of the list are over, or their time has passed.
-func (l *List) Await(ctx context.Context, id uint64) error {
-	begin, late := time.Now(), 0
+// Await waits until a new job of a user may begin: all jobs of the list are over, or their time has
+// passed.
+func (l *List) Await(ctx context.Context, id uint64, user uint32) error {
+	begin, late, lateOfUser := time.Now(), 0, 0
 	for over, of := range l.all() {
 		timeout := othersTimeout - time.Since(of.since)
 		if of.id == id {
@@ -88,12 +100,19 @@ func (l *List) Await(ctx context.Context, id uint64) error {
 			return ErrStuck
 		default:
 			late++
+			if of.user == user {
+				lateOfUser++
+			}
 		}
 	}
-	if late > maxLate {
+	switch {
+	case lateOfUser > maxLate:
+		return ErrStuckOfUser
+	case late > maxLateOfAll:
 		return ErrStuck
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Late returns the jobs whose processes have not ended in time.
@@ -115,7 +134,7 @@ func (l *List) Problem() string {
 	}
 	const named = 4
 	return fmt.Sprintf(
-		"processes of %d jobs that have ended cannot be killed (jobs %v); new jobs run beside them, up to %d of them: look at what the processes wait for, or restart the host",
+		"processes of %d jobs that have ended cannot be killed (jobs %v); new jobs run beside them, up to %d of a user: look at what the processes wait for, or restart the host",
 		len(jobs),
 		jobs[:min(len(jobs), named)],
 		maxLate,

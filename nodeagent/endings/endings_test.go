@@ -9,6 +9,12 @@ import (
 	"time"
 )
 
+// The users of jobs.
+const (
+	ada uint32 = 1000 + iota
+	eve
+)
+
 var errGone = errors.New("gone")
 
 // New jobs wait for the processes of ended ones, but not for those that never end.
@@ -16,10 +22,10 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l List
 		stuck := make(chan struct{})
-		l.Add(7, stuck)
+		l.Add(7, ada, stuck)
 		begin := time.Now()
 		for range 3 {
-			if err := l.Await(t.Context(), 8); err != nil {
+			if err := l.Await(t.Context(), 8, ada); err != nil {
 				t.Error(err)
 			}
 		}
@@ -31,14 +37,14 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 			t.Errorf("trouble: %q", l.Problem())
 		}
 		begin = time.Now()
-		if err := l.Await(t.Context(), 7); !errors.Is(err, ErrStuck) || time.Since(begin) != ownTimeout {
+		if err := l.Await(t.Context(), 7, ada); !errors.Is(err, ErrStuck) || time.Since(begin) != ownTimeout {
 			t.Errorf("the same job again after %v: %v", time.Since(begin), err)
 		}
 		soon := make(chan struct{})
-		l.Add(9, soon)
+		l.Add(9, ada, soon)
 		time.AfterFunc(time.Second, func() { close(soon) })
 		begin = time.Now()
-		if err := l.Await(t.Context(), 8); err != nil || time.Since(begin) != time.Second {
+		if err := l.Await(t.Context(), 8, ada); err != nil || time.Since(begin) != time.Second {
 			t.Errorf("beside one that ends in a second: %v, %v", err, time.Since(begin))
 		}
 		close(stuck)
@@ -48,24 +54,49 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 	})
 }
 
+// A user whose jobs do not end here begins no more of them, and others do.
+func TestManyEndingsOfAUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l List
+		for id := range uint64(maxLate) {
+			l.Add(100+id, eve, make(chan struct{}))
+		}
+		if err := l.Await(t.Context(), 8, eve); err != nil {
+			t.Error(err)
+		}
+		last := make(chan struct{})
+		l.Add(99, eve, last)
+		if err := l.Await(t.Context(), 8, eve); !errors.Is(err, ErrStuckOfUser) {
+			t.Error(err)
+		}
+		if err := l.Await(t.Context(), 9, ada); err != nil {
+			t.Error(err)
+		}
+		close(last)
+		if err := l.Await(t.Context(), 8, eve); err != nil {
+			t.Errorf("after one has ended: %v", err)
+		}
+	})
+}
+
 // There is an end to that: a node on which nothing ends takes no more.
 func TestManyEndingsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l List
-		for id := range uint64(maxLate) {
-			l.Add(100+id, make(chan struct{}))
+		for id := range uint64(maxLateOfAll) {
+			l.Add(100+id, 2000+uint32(id), make(chan struct{}))
 		}
-		if err := l.Await(t.Context(), 8); err != nil {
+		if err := l.Await(t.Context(), 8, ada); err != nil {
 			t.Error(err)
 		}
-		l.Add(99, make(chan struct{}))
-		if err := l.Await(t.Context(), 8); !errors.Is(err, ErrStuck) {
+		l.Add(99, ada, make(chan struct{}))
+		if err := l.Await(t.Context(), 8, ada); !errors.Is(err, ErrStuck) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errGone)
-		l.Add(98, make(chan struct{}))
-		if err := l.Await(ctx, 98); !errors.Is(err, errGone) {
+		l.Add(98, ada, make(chan struct{}))
+		if err := l.Await(ctx, 98, ada); !errors.Is(err, errGone) {
 			t.Error(err)
 		}
 	})

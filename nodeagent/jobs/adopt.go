@@ -25,7 +25,7 @@ func (js *Jobs) Adopt(orphans []*stewardpool.Orphan) {
 			js.options.Logger.Warn("a job that a dead agent has left cannot go on; it is ended",
 				zap.Uint64("job", o.Status.GetJobId()), zap.Error(err))
 			over := make(chan struct{})
-			js.endings.Add(o.Status.GetJobId(), over)
+			js.endings.Add(o.Status.GetJobId(), o.Status.GetOrder().GetJob().GetUser().GetUid(), over)
 			js.options.Go(func() {
 				defer close(over)
 				js.options.Pool.Refuse(js.options.Running, o)

@@ -44,7 +44,7 @@ func (j *Job) applyNow(effect jobstate.Effect) {
 		j.removed = j.options.Switcher.Remove(ctxswitch.JobID(j.id))
 		j.outbox.Close()
 	case jobstate.NoteEnding:
-		j.jobs.endings.Add(j.id, j.over)
+		j.jobs.endings.Add(j.id, j.order.GetUser().GetUid(), j.over)
 	case jobstate.StopStaging:
 		if j.unstage != nil {
 			j.unstage()

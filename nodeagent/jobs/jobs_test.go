@@ -130,7 +130,7 @@ func TestOrdersThatAreRefused(t *testing.T) {
 func TestKillOfAJobThatIsNotHere(t *testing.T) {
 	n := newNode(t)
 	over := make(chan struct{})
-	n.endings.Add(7, over)
+	n.endings.Add(7, 1000, over)
 	n.Kill(&scorev1.Kill{JobId: 8})
 	if !n.isDone(8) {
 		t.Error("job 8 was never here")

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"slices"
@@ -28,7 +29,7 @@ func TestStagedFilesAreChecked(t *testing.T) {
 		"cannot be called":    {file(func(f *scorev1.StagedFile) { f.Name = "lib" })},
 		"two staged files":    {file(same), file(func(f *scorev1.StagedFile) { f.Kind = scorev1.StagedKind_STAGED_KIND_FILE })},
 		"digest":              {file(func(f *scorev1.StagedFile) { f.Sha256 = f.Sha256[1:] })},
-		"more than 64 GiB":    {file(func(f *scorev1.StagedFile) { f.Size = maxStagedBytes }), file(data)},
+		"more than 64 GiB":    {file(func(f *scorev1.StagedFile) { f.Size = api.MaxStagedBytes }), file(data)},
 		"is unknown":          {file(func(f *scorev1.StagedFile) { f.Kind = 99 })},
 		"2 programs":          {file(same), file(func(f *scorev1.StagedFile) { f.Name = "b.out" })},
 		"holds a NUL":         {file(func(f *scorev1.StagedFile) { f.Name = "a\x00b" })},

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strings"
 )
@@ -9,8 +10,6 @@ import (
 const (
 	// maxStaged bounds the number of files staged with a job; no sound program has more libraries.
 	maxStaged = 256
-	// maxStagedBytes bounds their total size: larger data belongs on a file system.
-	maxStagedBytes = 64 << 30
 	// sumBytes is the length of a SHA-256 digest.
 	sumBytes = 32
 )
@@ -46,8 +45,8 @@ func checkStagedFiles(files []*scorev1.StagedFile) error {
 			return invalid("two staged files are called %q; rename one", clip(f.GetName()))
 		case len(f.GetSha256()) != sumBytes:
 			return invalid("the digest of %q has %d bytes, not %d", clip(f.GetName()), len(f.GetSha256()), sumBytes)
-		case f.GetSize() > maxStagedBytes || total+f.GetSize() > maxStagedBytes:
-			return invalid("the staged files take more than %d GiB; leave large ones on a shared file system", maxStagedBytes>>30)
+		case f.GetSize() > api.MaxStagedBytes || total+f.GetSize() > api.MaxStagedBytes:
+			return invalid("the staged files take more than %d GiB; leave large ones on a shared file system", api.MaxStagedBytes>>30)
 		case scorev1.StagedKind_name[int32(f.GetKind())] == "":
 			return invalid("kind %d of a file is unknown", f.GetKind())
 		}

@@ -3,8 +3,10 @@ package procgroup
 import (
 	"errors"
 	"fmt"
+	"os"
 	"score/channels/procstat"
 	"score/nodeagent/cgroup"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,6 +29,7 @@ func appendPids(pids []int, processes []process) []int {
 // fork: so it catches even a job that forks without end, unless the job forks faster than the
 // process table can be read. The deadline bounds the tries.
 func (g *Group) Kill(deadline time.Time) error {
+	tracersEnd := time.Now().Add(cgroup.TracedAfter)
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		found, err := g.processes()
 		if err != nil {
@@ -46,6 +49,10 @@ func (g *Group) Kill(deadline time.Time) error {
 		}
 		if err := signalAll(found, unix.SIGKILL); err != nil {
 			return err
+		}
+		if !tracersEnd.IsZero() && time.Now().After(tracersEnd) {
+			tracersEnd = time.Time{}
+			cgroup.EndTracers(threadsOf(found))
 		}
 		time.Sleep(pause)
 	}
@@ -73,6 +80,19 @@ func (g *Group) stopAll(found []process, deadline time.Time) error {
 			return err
 		}
 	}
+}
+
+// threadsOf lists the threads of processes; those that have ended have none.
+func threadsOf(processes []process) (threads []int) {
+	for _, p := range processes {
+		entries, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.pid))
+		for _, e := range entries {
+			if tid, err := strconv.Atoi(e.Name()); err == nil {
+				threads = append(threads, tid)
+			}
+		}
+	}
+	return threads
 }
 
 // signalAll sends a signal to processes. A process that changed its user (set-user-id program) may

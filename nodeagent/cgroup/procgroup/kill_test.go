@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"score/channels/procstat"
+	"score/tests/tracer"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -32,5 +33,14 @@ func TestSignalsReachOnlyTheProcessThatWasFound(t *testing.T) {
 	_ = command.Wait() // the signal is its status
 	if err := (process{pid, stat.Start}).signal(unix.SIGKILL); !errors.Is(err, unix.ESRCH) {
 		t.Errorf("a process that is gone: %v", err)
+	}
+}
+
+// A user's tracer does not keep processes of a job of the user, which were killed.
+func TestTracedProcessesEnd(t *testing.T) {
+	g, rank, _ := job(t, "exec sleep 1000")
+	tracer.Hold(t, rank, nil)
+	if err := g.Kill(soon()); err != nil {
+		t.Fatal(err)
 	}
 }
