@@ -9,7 +9,6 @@ import (
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
-	"strings"
 
 	"go.uber.org/zap"
 )
@@ -141,23 +140,12 @@ func (c *controller) jobsOn(n *node) (ids []uint64) {
 	return ids
 }
 
-// maxListed bounds the jobs that a sentence names.
-const maxListed = 8
-
 // jobList returns "job 3" or "jobs 3, 5".
 func jobList(ids []uint64) string {
-	words := make([]string, 0, maxListed)
-	for _, id := range ids[:min(len(ids), maxListed)] {
-		words = append(words, fmt.Sprint(id))
+	if len(ids) == 1 {
+		return "job " + gang.List(ids)
 	}
-	text := "job " + strings.Join(words, ", ")
-	if len(ids) > 1 {
-		text = "jobs " + strings.Join(words, ", ")
-	}
-	if len(ids) > maxListed {
-		text += fmt.Sprintf(" and %d more", len(ids)-maxListed)
-	}
-	return text
+	return "jobs " + gang.List(ids)
 }
 
 func noNode(name string) error {
