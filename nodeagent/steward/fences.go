@@ -182,7 +182,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 
 // noFences notifies the ranks that there are no more fences of all ranks.
 func (s *steward) noFences(reason string) {
-	s.engineDo(func(e *pmi.Engine) error {
+	s.withEngine(func(e *pmi.Engine) error {
 		e.FencesEnd(reason)
 		return nil
 	})
@@ -202,11 +202,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 		all = append(all, part...)
 	}
 	s.exchanged(kind, func() {
-		if s.job.speaksPMIx() {
-			s.withEngine(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
-			return
-		}
-		s.applyPMI(s.job.pmi.FenceDone(seq, all))
+		s.withEngine(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
 	})
 }
 

@@ -86,7 +86,7 @@ func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	delete(e.conns, id)
 	rank, _, ok, effects := e.server.OnDisconnected(s.now(), id)
 	if ok {
-		s.life.Closed(s.now(), s.job.local[uint32(rank)])
+		s.life.Closed(s.now(), s.job.index(rank))
 	}
 	s.applyPMIx(effects)
 }
@@ -97,10 +97,7 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	if c == nil {
 		return
 	}
-	k := -1
-	if rank := s.job.pmix.server.RankOf(id); rank != pmix.NoRank {
-		k = s.job.local[uint32(rank)]
-	}
+	k := s.job.index(s.job.pmix.server.RankOf(id))
 	s.checkSent(k, s.clients.send(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, data))
 	if c.closing && len(c.unsent) == 0 {
 		s.onClosedPMIx(id)
