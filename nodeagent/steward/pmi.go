@@ -56,8 +56,7 @@ func (j *job) newPMI(hardware func() string) error {
 // watchPMI watches the steward's ends of the connections of ranks from low on.
 func (s *steward) watchPMI(low int, fds []int) {
 	for i, fd := range fds {
-		s.job.ranks[low+i].pmi.fd = fd
-		if err := s.loop.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindPMI, Index: int32(low + i)}); err != nil {
+		if err := s.clients.open(&s.job.ranks[low+i].pmi, fd, loop.Tag{Kind: kindPMI, Index: int32(low + i)}); err != nil {
 			s.life.Abort(s.now(), life.Abort{Rank: low + i, ExitCode: launch.CodeCluster, Message: err.Error()})
 		}
 	}
@@ -72,7 +71,7 @@ func (s *steward) servePMI(k int, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.sendPMI(k, nil)
 	}
-	if s.clients.mayRead(p, loop.Tag{Kind: kindPMI, Index: int32(k)}, events) {
+	if s.clients.mayRead(p, events) {
 		s.readPMI(k)
 	}
 }
@@ -206,7 +205,7 @@ func (s *steward) applyEngine(e *pmi.Event) {
 // sendPMI writes to local rank k.
 func (s *steward) sendPMI(k int, data []byte) {
 	if c := &s.job.ranks[k].pmi; c.fd >= 0 {
-		s.checkSent(k, s.clients.send(c, loop.Tag{Kind: kindPMI, Index: int32(k)}, data))
+		s.checkSent(k, s.clients.send(c, data))
 	}
 }
 

@@ -38,8 +38,9 @@ func (s *steward) acceptPMIx() {
 	}
 	// Answers are single small packets on which a rank waits.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	e.conns[id] = &pmixConn{conn: conn{fd: fd}, owner: owner}
-	if err := s.loop.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindPMIx, Index: int32(id)}); err != nil {
+	c := &pmixConn{owner: owner}
+	e.conns[id] = c
+	if err := s.clients.open(&c.conn, fd, loop.Tag{Kind: kindPMIx, Index: int32(id)}); err != nil {
 		s.onClosedPMIx(id)
 		return
 	}
@@ -54,7 +55,7 @@ func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writePMIx(id, nil)
 	}
-	if c := s.job.pmix.conns[id]; c != nil && s.clients.mayRead(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, events) {
+	if c := s.job.pmix.conns[id]; c != nil && s.clients.mayRead(&c.conn, events) {
 		s.readPMIx(id)
 	}
 }
@@ -98,7 +99,7 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 		return
 	}
 	k := s.job.index(s.job.pmix.server.RankOf(id))
-	s.checkSent(k, s.clients.send(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, data))
+	s.checkSent(k, s.clients.send(&c.conn, data))
 	if c.closing && len(c.unsent) == 0 {
 		s.onClosedPMIx(id)
 	}
