@@ -9,39 +9,29 @@ import (
 
 // Nodes returns the nodes by name.
 func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.ListNodesResponse, error)) {
-		list := &scorev1.ListNodesResponse{Nodes: c.nodeViews(), NowNanos: c.now}
-		c.call(func(err error) { answer(list, err) })
+	return observe(ctx, l, func(c *controller) *scorev1.ListNodesResponse {
+		return &scorev1.ListNodesResponse{Nodes: c.nodeViews(), NowNanos: c.now}
 	})
 }
 
 // Matrix returns the rows and what runs in each.
 func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetMatrixResponse, error)) {
-		view := c.matrixView()
-		c.call(func(err error) { answer(view, err) })
-	})
+	return observe(ctx, l, (*controller).matrixView)
 }
 
 // Version returns the program's version, the cluster, and the number of its jobs.
 func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetVersionResponse, error)) {
-		view := c.versionView()
-		c.call(func(err error) { answer(view, err) })
-	})
+	return observe(ctx, l, (*controller).versionView)
 }
 
 // Settings returns the cluster's settings.
 func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) {
-		settings := c.settings
-		c.call(func(err error) { answer(settings, err) })
-	})
+	return observe(ctx, l, func(c *controller) *scorev1.Settings { return c.settings })
 }
 
 // SetSettings changes the named fields and returns all settings.
 func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fields []string) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) { c.setSettings(settings, fields, answer) })
+	return decide(ctx, l, func(c *controller) (*scorev1.Settings, error) { return c.setSettings(settings, fields) })
 }
 
 // Stats returns counts for the metrics.
