@@ -36,18 +36,17 @@ func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fi
 
 // Stats returns counts for the metrics.
 func (l *Leader) Stats(ctx context.Context) (Stats, error) {
-	return consult(ctx, l, func(c *controller, answer func(Stats, error)) { answer(c.snapshotStats(), nil) })
+	return atOnce(ctx, l, func(c *controller) (Stats, error) { return c.snapshotStats(), nil })
 }
 
 // Connect starts an agent's stream; serial is the serial number of the agent's certificate, or nil
 // without certificates. A refusal is a sentence for the agent's log.
 func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
-	return consult(ctx, l, func(c *controller, answer func(string, error)) {
+	return atOnce(ctx, l, func(c *controller) (string, error) {
 		if c.members.isRevoked(serial) {
-			answer(nodeRevoked, nil)
-			return
+			return nodeRevoked, nil
 		}
-		answer(c.onHello(hello, link), nil)
+		return c.onHello(hello, link), nil
 	})
 }
 

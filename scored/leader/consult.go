@@ -94,6 +94,11 @@ func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-cha
 	}
 }
 
+// atOnce returns what f returns. It does not wait for what f saw or did to be committed.
+func atOnce[T any](ctx context.Context, l *Leader, f func(*controller) (T, error)) (T, error) {
+	return consult(ctx, l, func(c *controller, answer func(T, error)) { answer(f(c)) })
+}
+
 // observe returns what read returns, once all that it may have seen is committed.
 func observe[T any](ctx context.Context, l *Leader, read func(*controller) T) (T, error) {
 	return decide(ctx, l, func(c *controller) (T, error) { return read(c), nil })
