@@ -70,7 +70,7 @@ func (j *Job) killStrays() {
 // reportKilled reports the ranks that died with their steward as killed, since the job goes on
 // without them.
 func (j *Job) reportKilled() {
-	j.note(j.lossReason() + "; the job goes on without its ranks there, and what they wrote last may be missing")
+	j.Note(j.lossReason() + "; the job goes on without its ranks there, and what they wrote last may be missing")
 	j.mu.Lock()
 	left := j.state.Left()
 	j.mu.Unlock()
