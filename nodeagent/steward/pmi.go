@@ -7,7 +7,6 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/wire"
-	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -57,7 +56,7 @@ func (j *job) newPMI(hardware func() string) error {
 func (s *steward) watchPMI(low int, fds []int) {
 	for i, fd := range fds {
 		if err := s.clients.open(&s.job.ranks[low+i].pmi, fd, loop.Tag{Kind: kindPMI, Index: int32(low + i)}); err != nil {
-			s.life.Abort(s.now(), life.Abort{Rank: low + i, ExitCode: launch.CodeCluster, Message: err.Error()})
+			s.abort(low+i, launch.CodeCluster, err.Error())
 		}
 	}
 }
@@ -176,9 +175,9 @@ func (s *steward) applyPMI(effects []wire.Effect) {
 		case wire.Event:
 			s.applyEngine(e.Event)
 		case wire.Abort:
-			s.life.Abort(s.now(), life.Abort{Rank: s.job.index(e.Rank), ExitCode: e.Code, Message: e.Message})
+			s.abort(s.job.index(e.Rank), e.Code, e.Message)
 		case wire.Violation:
-			s.life.Abort(s.now(), life.Abort{Rank: s.job.index(e.Rank), ExitCode: launch.CodeCluster, Message: e.Err.Error()})
+			s.abort(s.job.index(e.Rank), launch.CodeCluster, e.Err.Error())
 		}
 	}
 }
@@ -216,11 +215,11 @@ func (s *steward) checkSent(k int, err error) {
 		s.countUnsent()
 		return
 	}
-	message := fmt.Sprintf("node %s: %v", s.job.node, err)
+	message := s.job.failure(err)
 	if k >= 0 {
 		message = fmt.Sprintf("rank %d: %v", s.job.ranks[k].rank, err)
 	}
-	s.life.Abort(s.now(), life.Abort{Rank: k, ExitCode: launch.CodeCluster, Message: message})
+	s.abort(k, launch.CodeCluster, message)
 }
 
 func collectiveMessage(seq uint64, data []byte, stats pmi.Stats) *stewardpb.FromSteward {

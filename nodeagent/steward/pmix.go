@@ -7,7 +7,6 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
-	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/loop"
 	"sync"
 	"time"
@@ -224,7 +223,7 @@ func (s *steward) applyPMIx(effects []pmix.Effect) {
 		case pmix.Event:
 			s.applyEngine(&e.Event)
 		case pmix.Abort:
-			s.life.Abort(s.now(), life.Abort{Rank: s.job.index(e.Rank), ExitCode: e.Code, Message: e.Text})
+			s.abort(s.job.index(e.Rank), e.Code, e.Text)
 		case pmix.Cleanup:
 			s.job.pmix.cleanups = append(s.job.pmix.cleanups, cleanup{path: e.Path, dir: e.Dir, recurse: e.Recurse})
 		case pmix.Print:
@@ -232,7 +231,7 @@ func (s *steward) applyPMIx(effects []pmix.Effect) {
 		case pmix.Signal:
 			s.signalPMIx(e.Rank, unix.Signal(e.Code))
 		case pmix.Violation:
-			s.life.Abort(s.now(), life.Abort{Rank: s.job.index(e.Rank), ExitCode: launch.CodeCluster, Message: e.Err.Error()})
+			s.abort(s.job.index(e.Rank), launch.CodeCluster, e.Err.Error())
 		}
 	}
 	for _, f := range after {
