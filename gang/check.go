@@ -100,7 +100,7 @@ func (m *Machine) checkSize(r *Request) error {
 	}
 	err := m.shortage(r, nodes)
 	if len(r.Exclude) > 0 {
-		err = fmt.Errorf("%w; excluded and not counted: %s", err, someOf(r.Exclude))
+		err = fmt.Errorf("%w; excluded and not counted: %s", err, List(r.Exclude))
 	}
 	return err
 }
@@ -268,19 +268,20 @@ func (m *Machine) checkJoin(j *job) error {
 	)
 }
 
-// maxNames bounds the names in a sentence: a job may exclude thousands.
-const maxNames = 8
+// maxListed bounds what a sentence lists: a job may exclude thousands of nodes.
+const maxListed = 8
 
-// someOf writes the first of the names, and how many more there are.
-func someOf(names []NodeID) string {
-	words := make([]string, 0, maxNames+1)
-	for _, id := range names[:min(len(names), maxNames)] {
-		words = append(words, string(id))
+// List writes the first of a list for a sentence, and how many more there are.
+func List[T any](all []T) string {
+	words := make([]string, min(len(all), maxListed))
+	for i := range words {
+		words[i] = fmt.Sprint(all[i])
 	}
-	if more := len(names) - maxNames; more > 0 {
-		words = append(words, fmt.Sprintf("and %d more", more))
+	text := strings.Join(words, ", ")
+	if more := len(all) - maxListed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
-	return strings.Join(words, " ")
+	return text
 }
 
 func plural(n int, what string) string {

@@ -81,7 +81,7 @@ func (m *Machine) explainWaiting(e *Explanation, j *job) {
 	e.Reasons = m.reasons(j)
 	e.Detail = m.detail(j, e.Reasons)
 	if e.Reasons[0] <= ForRows && len(j.req.Exclude) > 0 { // nodes, or something of theirs, are short
-		e.Detail += "; excluded: " + someOf(j.req.Exclude)
+		e.Detail += "; excluded: " + List(j.req.Exclude)
 	}
 }
 

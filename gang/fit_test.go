@@ -44,7 +44,7 @@ func fitsIn(g *grid, q *demand, r int) bool {
 	for pos := range int32(len(g.cpus)) {
 		free, capacity := int(g.rows[r].free[pos]), 0
 		switch {
-		case !g.open(q, pos) || q.not != nil && hasBit(q.not, int(pos)):
+		case !mayGet(g, q, pos):
 		case !q.shared:
 			capacity = free / q.cpus
 		case free == int(g.cpus[pos]):
@@ -72,6 +72,11 @@ func fitsIn(g *grid, q *demand, r int) bool {
 		room += c
 	}
 	return room >= q.tasks
+}
+
+// mayGet reports whether the job may have CPUs of a node.
+func mayGet(g *grid, q *demand, pos int32) bool {
+	return g.open(q, pos) && (q.not == nil || !hasBit(q.not, int(pos)))
 }
 
 func checkFit(t *rapid.T, m *Machine, q *demand, s fit) {
@@ -103,7 +108,7 @@ func checkFit(t *rapid.T, m *Machine, q *demand, s fit) {
 func checkFewest(t *rapid.T, m *Machine, q *demand, s fit) {
 	var caps []int
 	for pos := range int32(len(m.grid.cpus)) {
-		if m.grid.open(q, pos) {
+		if mayGet(m.grid, q, pos) {
 			c := int(m.grid.rows[s.row].free[pos]) / q.cpus
 			if q.channels > 0 {
 				c = min(c, int(m.grid.rows[s.row].channels[pos])/q.channels)

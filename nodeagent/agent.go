@@ -60,8 +60,7 @@ type Agent struct {
 	idle     *idlewatch.Watcher
 	guard    *realtime.Guard // nil: no thread may ask for real-time priority
 	watcher  *neighbours.Watcher
-	// connected is true while there is a stream to the leader.
-	connected      atomic.Bool
+
 	metricsProblem atomic.Pointer[string] // why the metrics are not served; nil: they are
 	noBearer       atomic.Bool            // the log says so
 
@@ -100,7 +99,6 @@ func New(options Options) (*Agent, error) {
 		a.servers = h2.NewClientWithDialer(options.Dial, own, pki.Server)
 	}
 	a.peers = peers.New(own, options.Credentials == nil)
-	a.idle = a.newIdleWatch()
 	a.dirs = jobdirs.New(jobdirs.Options{
 		JobsDir: options.JobsDir, RunDir: options.RunDir, Logger: a.log, Go: a.workers.Go,
 		Prefix: mpidirs.Prefix(options.Cluster, options.Name, options.RunDir),
@@ -109,6 +107,7 @@ func New(options Options) (*Agent, error) {
 	a.metrics = metrics.New(options.Name, a.gauges)
 	a.clock = timekeeper.New(a.log, func(term uint64, offset int64) { a.switcher.Offset(term, offset) })
 	a.link = a.newLink()
+	a.idle = a.newIdleWatch()
 	a.watcher = neighbours.New(neighbours.Options{Probe: a.peers.Probe, Send: a.link.Send, Logger: a.log})
 	return a, nil
 }
@@ -248,7 +247,7 @@ func (a *Agent) gauges() metrics.Gauges {
 	return metrics.Gauges{
 		Jobs:         a.jobs.Count(),
 		WarmStewards: a.pool.Warm(),
-		Connected:    a.connected.Load(),
+		Connected:    a.link.Connected(),
 		Channels:     channels,
 		ClockOffset:  float64(estimate.Offset) / 1e9,
 		ClockError:   estimate.ErrorBound.Seconds(),

@@ -20,13 +20,11 @@ func (a leaderHandler) Welcome(welcome *scorev1.Welcome) {
 	a.files.ReleaseBut(func(job uint64) bool { return a.jobs.Get(job) != nil })
 	a.idle.ReportAgain()
 	a.watcher.ReportAgain()
-	a.connected.Store(true)
 	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
 }
 
 // Lost changes nothing: time sharing goes on by the plan.
 func (a leaderHandler) Lost() {
-	a.connected.Store(false)
 	a.log.Info("connection to the leader lost")
 }
 

@@ -25,7 +25,7 @@ func (a *Agent) reports(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if a.switcher.Idle() || !a.connected.Load() {
+		if a.switcher.Idle() || !a.link.Connected() {
 			continue
 		}
 		if !a.switcher.Collect(ctx, report) {

@@ -8,7 +8,6 @@ import (
 	"score/nodeagent/jobs"
 	"score/nodeagent/peers"
 	"score/nodeagent/realtime"
-	"score/nodeagent/strays"
 	"score/nodeagent/timekeeper"
 	"score/nodeagent/uplink"
 )
@@ -16,30 +15,30 @@ import (
 // newJobs makes the part of the agent that holds the jobs, once everything that it needs exists.
 func (a *Agent) newJobs(forced context.Context) *jobs.Jobs {
 	return jobs.New(jobs.Options{
-		Node:       a.options.Name,
-		Address:    a.address,
-		Cluster:    a.options.Cluster,
-		ClusterKey: a.options.ClusterKey,
-		BootID:     a.bootID,
-		CPUs:       a.cpuIDs,
-		SharesCPUs: a.options.SharesCPUs,
-		Switcher:   a.switcher,
-		Pool:       a.pool,
-		Plane:      a.plane,
-		Peers:      a.peers,
-		Files:      a.files,
-		Dirs:       a.dirs,
+		Node: jobs.Node{
+			Name:       a.options.Name,
+			Address:    a.address,
+			BootID:     a.bootID,
+			CPUs:       a.cpuIDs,
+			SharesCPUs: a.options.SharesCPUs,
+			Cluster:    a.options.Cluster,
+			ClusterKey: a.options.ClusterKey,
+		},
+		Leader:   a.link,
+		Switcher: a.switcher,
+		Pool:     a.pool,
+		Plane:    a.plane,
+		Peers:    a.peers,
+		Files:    a.files,
+		Dirs:     a.dirs,
 		Hardware: hardware.New(hardware.Options{
 			Path: a.hardwarePath(), Go: a.workers.Go, Running: a.running, Logger: a.log,
 		}),
-		Strays:     strays.New(),
 		Clock:      a.clock,
 		Metrics:    a.metrics,
 		Logger:     a.log,
 		CheckReach: a.checkReach,
-		Send:       a.link.Send,
-		Connected:  a.connected.Load,
-		Examined:   func(id, request uint64, source string) { a.idle.Examined(id, request, source) }, // there is none yet
+		Examined:   a.idle.Examined,
 		Go:         a.workers.Go,
 		Running:    a.running,
 		Forced:     forced,
@@ -62,9 +61,9 @@ func (a *Agent) newIdleWatch() *idlewatch.Watcher {
 			}
 			return nil
 		},
-		Connected:   a.connected.Load,
+		Connected:   a.link.Connected,
 		Contexts:    func() int { return a.plane.Contexts() }, // there is none yet
-		ClusterTime: func(local int64) int64 { return a.clock.Cluster(local) },
+		ClusterTime: a.clock.Cluster,
 	})
 }
 

@@ -119,7 +119,7 @@ func (j *Job) make(of name, flow uint32) (*Context, error) {
 
 // listen opens the socket of a context.
 func (j *Job) listen(of name) (*os.File, link.Address, error) {
-	if j.places.Named() {
+	if j.names != nil {
 		at := j.names.Context(of.channel, of.rank)
 		socket, err := tipc.Listen(at)
 		return socket, at, err

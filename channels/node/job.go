@@ -20,41 +20,37 @@ import (
 type name struct{ channel, rank uint32 }
 
 // Job is a job as far as it is on this node. Its methods may be called from several goroutines.
+// Fields above mu that are not marked otherwise do not change.
 type Job struct {
 	node     *Node
 	key      uint64
 	ranks    []uint32
 	places   *rankmap.Map // nil unless ranks are on other nodes
-	names    link.Names   // if places is Named
+	names    *jobNames    // nil unless places is Named
 	geometry abi.Geometry
-	channels int // of each rank; see JobConfig
-	share    share
+	channels int   // of each rank; see JobConfig
+	share    share // under the lock of shares
 
 	connected func(*Job)
-	keep      func(Spare) error
 	done      func(Outcome)
 	order     order
 	pause     pause
 	residence residence.Machine // the loop's
 	released  bool              // the loop's: no switch concerns it any more
 
-	// The loop's; see topology.
-	subscription uint64 // of the names
-	squatted     bool   // a squatter was reported
-	published    published
-	seenNodes    seenNodes
+	keep   func(Spare) error
+	serves sync.WaitGroup // the calls of keep, and the ranks' connections
 
 	mu        sync.Mutex
-	mapFile   *os.File // the map for the ranks; nil before one asks for it
-	leaving   bool     // no new contexts
-	closed    bool     // the contexts are gone
-	remote    int64    // when the first context that can speak to other nodes was made; 0: there is none
+	leaving   bool  // no new contexts or connections
+	closed    bool  // the contexts are gone
+	remote    int64 // when the first context that can speak to other nodes was made; 0: there is none
 	contexts  map[name]*Context
 	ended     map[uint32]bool
 	respawned map[uint32]bool // ranks with contexts of processes that died, and another process
 	account   account
 	conns     map[*net.UnixConn]struct{}
-	serves    sync.WaitGroup
+	mapFile   *os.File // the map for the ranks; nil before one asks for it
 
 	remove  sync.Once
 	removal error
@@ -76,21 +72,32 @@ func newJob(n *Node, config JobConfig) (*Job, error) {
 		respawned: map[uint32]bool{},
 		conns:     map[*net.UnixConn]struct{}{},
 	}
-	err := j.countRanks()
-	if err == nil {
-		g := j.geometry.WithDefaults()
-		err = g.Check()
-	}
-	if err == nil {
-		err = j.checkLink(len(config.Kept) > 0)
-	}
-	if err == nil && j.channels > 0 {
-		n.shares.promise(&j.share, j.channels*len(j.ranks))
-	}
-	if err = j.restore(config.Kept, err); err != nil {
+	if err := j.check(); err != nil {
+		closeSpares(config.Kept)
 		return nil, err
 	}
+	if j.places != nil && j.places.Named() {
+		j.names = newJobNames(j.places, len(config.Kept) > 0)
+	}
+	if j.channels > 0 {
+		n.shares.promise(&j.share, j.channels*len(j.ranks))
+	}
+	if err := j.restore(config.Kept); err != nil {
+		return nil, errors.Join(err, j.close(j.list()))
+	}
 	return j, nil
+}
+
+// check checks whether the node can have the job.
+func (j *Job) check() error {
+	if err := j.countRanks(); err != nil {
+		return err
+	}
+	g := j.geometry.WithDefaults()
+	if err := g.Check(); err != nil {
+		return err
+	}
+	return j.checkLink()
 }
 
 // countRanks finds out which ranks are here, and how many there are.
@@ -124,9 +131,8 @@ func (j *Job) countRanks() error {
 	return nil
 }
 
-// checkLink checks whether the job's other nodes can be reached as its place map says. kept: a
-// former agent's node had the job.
-func (j *Job) checkLink(kept bool) error {
+// checkLink checks whether the job's other nodes can be reached as its place map says.
+func (j *Job) checkLink() error {
 	switch {
 	case j.places == nil:
 		return nil
@@ -134,12 +140,6 @@ func (j *Job) checkLink(kept bool) error {
 		return fmt.Errorf("%w: ranks on other nodes, and this one has no directory", ErrJob)
 	case j.places.Named() != (j.node.config.Link == link.TIPC):
 		return fmt.Errorf("%w: its nodes are linked by something else than %v", ErrJob, j.node.config.Link)
-	}
-	if j.places.Named() {
-		j.names = j.places.Names()
-		if !kept { // else the others may have ended, and left
-			j.seenNodes = newSightings(j.places.Nodes(), j.places.Own())
-		}
 	}
 	return nil
 }
@@ -228,14 +228,10 @@ func (j *Job) close(all []*Context) error {
 	j.node.shares.free(len(all))
 	j.node.shares.withdraw(&j.share)
 	clear(j.contexts)
-	j.closeFiles()
-	return errors.Join(errs...)
-}
-
-func (j *Job) closeFiles() {
 	if j.mapFile != nil {
 		j.mapFile.Close()
 	}
+	return errors.Join(errs...)
 }
 
 // list is all contexts, by rank and channel.

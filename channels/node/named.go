@@ -26,7 +26,7 @@ func (d *directory) openNamed(n *Node) error {
 // publish gives the directory the job's name for this node. The caller holds the node's mu, as for
 // withdraw.
 func (l *loop) publish(j *Job) error {
-	if j.places == nil || !j.places.Named() {
+	if j.names == nil {
 		return nil
 	}
 	if err := tipc.Publish(l.directory.fd, j.names.Directory(j.places.Own())); err != nil {
@@ -37,7 +37,7 @@ func (l *loop) publish(j *Job) error {
 }
 
 func (l *loop) withdraw(j *Job) {
-	if j.places != nil && j.places.Named() {
+	if j.names != nil {
 		_ = tipc.Withdraw(l.directory.fd, j.names.Directory(j.places.Own())) // the socket may be closed
 		l.post(func() { l.unsubscribe(j) })
 	}
@@ -46,7 +46,7 @@ func (l *loop) withdraw(j *Job) {
 // withdraw gives up the name of a dead context, as the kernel does when a socket is closed: so the
 // agents of other nodes learn of the death.
 func (j *Job) withdraw(of name) {
-	if !j.places.Named() {
+	if j.names == nil {
 		return
 	}
 	j.mu.Lock()
@@ -58,7 +58,7 @@ func (j *Job) withdraw(of name) {
 
 // here is where the context receives: not a name, but a socket.
 func (c *Context) here() link.Address {
-	if c.job.places.Named() {
+	if c.job.names != nil {
 		return c.driver.Port().Local()
 	}
 	return c.at
@@ -89,7 +89,7 @@ func (n *Node) jobNamed(instance uint32, opens func(key uint64) bool) *Job {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, j := range n.jobs {
-		if j.places != nil && j.places.Named() && j.names.Base+j.places.Own() == instance && opens(j.key) {
+		if j.names != nil && j.names.Base+j.places.Own() == instance && opens(j.key) {
 			return j
 		}
 	}

@@ -48,10 +48,10 @@ func (j *Job) isAt(of name, socket link.Address) bool {
 
 // onSquatter reports once for each job that another socket has one of its names.
 func (l *loop) onSquatter(j *Job, e *tipc.Event, rank uint32) {
-	if e.Gone || j.squatted {
+	if e.Gone || j.names.squatted {
 		return
 	}
-	j.squatted = true
+	j.names.squatted = true
 	node, reference, _ := e.Socket.Socket()
 	err := fmt.Errorf("%w (%v to %d, port %d at node %08x; \"tipc nametable show\" lists it)",
 		ErrSquatter, link.NameAddress(j.names.Kind, e.First), e.Last, reference, node)
@@ -65,13 +65,13 @@ func (l *loop) keepName(j *Job, m link.Meaning, e *tipc.Event) {
 	}
 	b := bindingOf(e)
 	if e.Gone {
-		j.published.unbind(b)
+		j.names.published.unbind(b)
 		return
 	}
-	j.published.bind(b)
+	j.names.published.bind(b)
 	if m.Directory {
-		j.seenNodes.see(m.Node)
-		if j.seenNodes.reported {
+		j.names.seen.see(m.Node)
+		if j.names.seen.reported {
 			l.updateTroubles()
 		}
 	}

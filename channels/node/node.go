@@ -145,7 +145,6 @@ func (n *Node) Add(config JobConfig) (*Job, error) {
 		return nil, err
 	}
 	if err := n.enter(j); err != nil {
-		j.closeFiles()
 		return nil, errors.Join(err, j.close(j.list()))
 	}
 	j.addRestored()

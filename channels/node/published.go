@@ -1,5 +1,10 @@
 package node
 
+import (
+	"score/channels/link"
+	"score/channels/rankmap"
+)
+
 // binding is a name and the socket that has it.
 type binding struct {
 	instance uint32
@@ -42,6 +47,26 @@ func (p *published) settle() (gone []binding) {
 		}
 	}
 	return gone
+}
+
+// jobNames are the names of a job, and what the topology service reports of them. The fields after
+// the first are the loop's; see topology.
+type jobNames struct {
+	link.Names
+	subscription uint64
+	squatted     bool // a squatter was reported
+	published    published
+	seen         seenNodes
+}
+
+// newJobNames returns the names of a job with the place map. kept: a former agent's node had the
+// job; then no node is expected, since the others may have ended, and left.
+func newJobNames(places *rankmap.Map, kept bool) *jobNames {
+	names := &jobNames{Names: places.Names()}
+	if !kept {
+		names.seen = newSightings(places.Nodes(), places.Own())
+	}
+	return names
 }
 
 // seenNodes records which nodes of a job have been seen, by the names of their directories. The

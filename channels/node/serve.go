@@ -74,7 +74,7 @@ func (j *Job) serveBulk(asker, channel uint32) (*os.File, handover.Status) {
 	if status != handover.StatusOK {
 		return nil, status
 	}
-	if j.places.Named() {
+	if j.names != nil {
 		return nil, handover.StatusAlone
 	}
 	j.mu.Lock()

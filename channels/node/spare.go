@@ -54,20 +54,21 @@ func (c *Context) isSpared() bool {
 	}
 }
 
-// restore takes over the contexts of a former node, unless err says why the job cannot be added.
-// After an error none of them is left.
-func (j *Job) restore(kept []Spare, err error) error {
+// restore takes over the contexts of a former node. After an error it has closed the rest of them.
+func (j *Job) restore(kept []Spare) error {
 	for i := range kept {
-		if err != nil {
-			kept[i].close()
-			continue
+		if err := j.restoreOne(&kept[i]); err != nil {
+			closeSpares(kept[i+1:])
+			return err
 		}
-		err = j.restoreOne(&kept[i])
 	}
-	if err == nil {
-		return nil
+	return nil
+}
+
+func closeSpares(all []Spare) {
+	for i := range all {
+		all[i].close()
 	}
-	return errors.Join(err, j.close(j.list()))
 }
 
 func (s *Spare) close() {
@@ -128,7 +129,7 @@ func (c *Context) reconnect(socket *os.File) error {
 
 // boundTo returns the address of a socket, if a context of the job may have it.
 func (j *Job) boundTo(of name, socket *os.File) (link.Address, error) {
-	if j.places.Named() {
+	if j.names != nil {
 		t, err := ports.TransportOf(socket)
 		if err == nil && t != link.TIPC {
 			err = tipc.ErrSocket

@@ -100,31 +100,31 @@ func (l *loop) subscribe(j *Job) {
 		return
 	}
 	t.last++
-	j.subscription = t.last
-	j.published = newPublished(int(min(j.names.Count()+maxMarks, maxPublished)))
+	j.names.subscription = t.last
+	j.names.published = newPublished(int(min(j.names.Count()+maxMarks, maxPublished)))
 	t.jobs[t.last] = j
 	t.check = min(t.check, channels.Nanos()+unseenAfter)
 	if t.watcher == nil {
 		return
 	}
-	if err := t.watcher.Subscribe(rangeOf(&j.names), j.subscription); err != nil {
+	if err := t.watcher.Subscribe(rangeOf(&j.names.Names), j.names.subscription); err != nil {
 		l.loseTopology(err)
 	}
 }
 
 func (l *loop) unsubscribe(j *Job) {
 	t := &l.topology
-	if t.jobs[j.subscription] != j {
+	if t.jobs[j.names.subscription] != j {
 		return
 	}
-	delete(t.jobs, j.subscription)
-	if j.seenNodes.reported {
+	delete(t.jobs, j.names.subscription)
+	if j.names.seen.reported {
 		l.updateTroubles()
 	}
 	if t.watcher == nil {
 		return
 	}
-	if err := t.watcher.Cancel(rangeOf(&j.names), j.subscription); err != nil {
+	if err := t.watcher.Cancel(rangeOf(&j.names.Names), j.names.subscription); err != nil {
 		l.loseTopology(err)
 	}
 }
@@ -178,8 +178,8 @@ func (l *loop) reconnectTopology() (err error) {
 	t.settling = true
 	t.marks.beginRound()
 	for handle, j := range t.jobs {
-		j.published.beginRound()
-		if err := t.watcher.Subscribe(rangeOf(&j.names), handle); err != nil {
+		j.names.published.beginRound()
+		if err := t.watcher.Subscribe(rangeOf(&j.names.Names), handle); err != nil {
 			return err
 		}
 	}
@@ -191,7 +191,7 @@ func (l *loop) settleTopology() {
 	t := &l.topology
 	t.settling, t.failures, t.lost = false, 0, nil
 	for _, j := range t.jobs {
-		for _, b := range j.published.settle() {
+		for _, b := range j.names.published.settle() {
 			l.onName(j, &tipc.Event{Gone: true, First: b.instance, Last: b.instance, Socket: b.address()})
 		}
 	}

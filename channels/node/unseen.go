@@ -50,8 +50,8 @@ func (l *loop) updateTroubles() {
 		break
 	}
 	for _, j := range t.jobs {
-		if j.seenNodes.reported && j.seenNodes.missing > 0 {
-			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.seenNodes.unseen(maxUnseen)})
+		if j.names.seen.reported && j.names.seen.missing > 0 {
+			troubles.Unseen = append(troubles.Unseen, Unseen{j.key, j.names.seen.unseen(maxUnseen)})
 		}
 	}
 	slices.SortFunc(troubles.Unseen, func(a, b Unseen) int { return cmp.Compare(a.Job, b.Job) })
@@ -64,7 +64,7 @@ func (l *loop) checkUnseen(now int64) {
 	t := &l.topology
 	t.check = flowctl.NoDeadline
 	for _, j := range t.jobs {
-		s := &j.seenNodes
+		s := &j.names.seen
 		if s.missing == 0 || s.reported {
 			continue
 		}

@@ -15,7 +15,7 @@
 //	for _, effect := range effects {
 //		switch effect.Kind {
 //		case fence.Send: // carry effect.Message to node effect.To
-//		case fence.Done: // server.FenceDone(effect.Message.Op.Seq, slices.Concat(effect.Message.Data...))
+//		case fence.Done: // engine.FenceDone(effect.Message.Op.Seq, slices.Concat(effect.Message.Data...))
 //		case fence.Failed: // end the job: effect.Err
 //		}
 //	}

@@ -38,7 +38,7 @@ func (js *Jobs) Adopt(orphans []*stewardpool.Orphan) {
 // adopt takes over one job. The error is the reason why that is impossible.
 func (js *Jobs) adopt(o *stewardpool.Orphan) error {
 	order := o.Status.GetOrder().GetJob()
-	if err := js.checkOrder(order); err != nil {
+	if err := js.options.Node.check(order); err != nil {
 		return err
 	}
 	stopped, err := o.Stopped()
@@ -78,7 +78,7 @@ func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 		j.handle = j.options.Switcher.Add(j.switcherJob(j.steward))
 	}
 	switch {
-	case len(j.order.GetPlaces()) > 1 && j.place().GetAddress() != j.options.Address:
+	case len(j.order.GetPlaces()) > 1 && j.place().GetAddress() != j.options.Node.Address:
 		j.endAdopted(errMoved)
 		return
 	case status.GetOrder().GetPmSocket() != "":
@@ -93,6 +93,6 @@ func (j *Job) resume(o *stewardpool.Orphan, stopped bool) {
 // endAdopted ends an adopted job that cannot go on.
 func (j *Job) endAdopted(reason error) {
 	j.options.Logger.Warn("a job of a former agent cannot go on", zap.Uint64("job", j.id), zap.Error(reason))
-	j.abort(fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v", j.id, j.options.Node, reason), "submit it again")
+	j.abort(fmt.Sprintf("job %d did not outlive the restart of the agent of node %s: %v", j.id, j.options.Node.Name, reason), "submit it again")
 	j.kill(reason.Error())
 }

@@ -4,6 +4,6 @@
 // Package jobstate is the state machine of a part; this package applies its effects. Its inputs are
 // the leader's orders (orders.go), the stewards' messages (events.go), the notices of the switching
 // thread, and the calls of servers and other agents about jobs (peerservice.go). It calls the
-// packages below it, and Options.Send for the leader; it does not know the agent around it. Read
+// packages below it, and Options.Leader; it does not know the agent around it. Read
 // job.go and effects.go first.
 package jobs

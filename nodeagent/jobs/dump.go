@@ -31,12 +31,12 @@ type dumpStream = connect.ServerStream[scorev1.DumpPart]
 // memory.
 func (s PeerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
 	if !s.jobs.dumping.TryLock() {
-		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", s.jobs.options.Node))
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", s.jobs.options.Node.Name))
 	}
 	defer s.jobs.dumping.Unlock()
 	j := s.jobs.Get(r.Msg.GetJobId())
 	if j == nil {
-		return connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s any more", r.Msg.GetJobId(), s.jobs.options.Node))
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s any more", r.Msg.GetJobId(), s.jobs.options.Node.Name))
 	}
 	wanted := func(rank uint32) bool { return !r.Msg.GetOneRank() || rank == r.Msg.GetRank() }
 	on := j.gangOn()
@@ -44,7 +44,7 @@ func (s PeerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJo
 	if errors.Is(err, dump.ErrTooLarge) {
 		err = connect.NewError(
 			connect.CodeResourceExhausted,
-			fmt.Errorf("the channels of job %d on node %s take more than %d MiB; dump its ranks one by one", j.id, s.jobs.options.Node, maxDump>>20),
+			fmt.Errorf("the channels of job %d on node %s take more than %d MiB; dump its ranks one by one", j.id, s.jobs.options.Node.Name, maxDump>>20),
 		)
 	}
 	if err != nil {
@@ -68,13 +68,13 @@ func (j *Job) dump(ctx context.Context, wanted func(uint32) bool) (all []node.Du
 }
 
 func (s PeerService) sendDump(stream *dumpStream, job uint64, d *node.Dumped, on bool, taken int64) error {
-	head := &scorev1.DumpHead{Rank: d.Rank, Channel: d.Channel, Node: s.jobs.options.Node, GangOn: on, Moving: d.Moving}
+	head := &scorev1.DumpHead{Rank: d.Rank, Channel: d.Channel, Node: s.jobs.options.Node.Name, GangOn: on, Moving: d.Moving}
 	if err := stream.Send(&scorev1.DumpPart{Part: &scorev1.DumpPart_Head{Head: head}}); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(dumpWriter{stream}, dumpChunk)
 	err := dump.Write(out, dump.Head{
-		Job: job, Rank: d.Rank, Channel: d.Channel, Node: s.jobs.options.Node, TakenNanos: taken, GangOn: on, Moving: d.Moving,
+		Job: job, Rank: d.Rank, Channel: d.Channel, Node: s.jobs.options.Node.Name, TakenNanos: taken, GangOn: on, Moving: d.Moving,
 	}, d.Pages)
 	if err != nil {
 		return err

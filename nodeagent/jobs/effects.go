@@ -52,7 +52,7 @@ func (j *Job) applyNow(effect jobstate.Effect) {
 	case jobstate.ReportDone:
 		j.outbox.Keep(j.done)
 	case jobstate.RepeatDone:
-		j.options.Send(j.done)
+		j.options.Leader.Send(j.done)
 	case jobstate.End:
 		close(j.over)
 	default: // see apply

@@ -173,11 +173,11 @@ func (j *Job) onNotice(n switcher.Notice) {
 		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: j.id}}})
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
-		j.note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+
-			"other jobs lose that time (is one stuck in a system call?)", j.options.Node, n.Late))
+		j.Note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+
+			"other jobs lose that time (is one stuck in a system call?)", j.options.Node.Name, n.Late))
 	case switcher.NoticeCostly:
 		log.Info("stopping a job takes long", zap.Duration("cost", n.Cost), zap.Duration("slice", n.Slice))
-		j.note(costlySentence(j.options.Node, n.Cost, n.Slice))
+		j.Note(costlySentence(j.options.Node.Name, n.Cost, n.Slice))
 	case switcher.NoticeLaunchFailed:
 		log.Warn("job could not be launched", zap.Error(n.Err))
 		j.stewardOf().KillProcess() // onStewardLost ends the job, on all nodes

@@ -26,6 +26,9 @@ import (
 )
 
 // Job is one job's part on this node.
+//
+//	handle != nil, channels != nil  =>  steward != nil
+//	done != nil                     =>  no process of the job is left here
 type Job struct {
 	jobs    *Jobs
 	options *Options
@@ -173,10 +176,7 @@ func (j *Job) explains() bool {
 func (j *Job) place() *scorev1.NodePlace { return j.order.GetPlaces()[j.order.GetNodeIndex()] }
 
 // Note sends the user a sentence.
-func (j *Job) Note(text string) { j.note(text) }
-
-// note sends the user a sentence.
-func (j *Job) note(text string) {
+func (j *Job) Note(text string) {
 	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
 }
 

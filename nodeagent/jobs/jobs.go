@@ -28,14 +28,8 @@ import (
 
 // Options are the options of New: the parts of the node that jobs need.
 type Options struct {
-	Node       string // its name
-	Address    string // where servers and other agents reach it
-	Cluster    string
-	ClusterKey string
-	BootID     string   // identifies this run of the agent
-	CPUs       []uint32 // the kernel's numbers
-	SharesCPUs bool     // another node of this machine has the same CPUs
-
+	Node     Node
+	Leader   outbox.Leader
 	Switcher *switcher.Switcher
 	Pool     *stewardpool.Pool
 	Plane    *dataplane.Plane
@@ -43,18 +37,12 @@ type Options struct {
 	Files    *filetransfer.Transfers
 	Dirs     *jobdirs.Dirs
 	Hardware *hardware.Description
-	Strays   *strays.Killer
 	Clock    *timekeeper.Keeper
 	Metrics  *metrics.Metrics
 	Logger   *zap.Logger
 
-	// CheckReach refuses a job with channels if their link does not reach all of its places. It may
-	// be nil.
+	// CheckReach refuses a job with channels if their link does not reach all of its places.
 	CheckReach func(places []*scorev1.NodePlace) error
-	// Send sends the leader a message; it does not wait. Connected reports whether there is a stream
-	// to the leader.
-	Send      func(*scorev1.AgentMessage)
-	Connected func() bool
 	// Examined gets what could wake a job here, after Job.Examine; it does not wait.
 	Examined func(job, request uint64, source string)
 	// Go runs a goroutine that acts for a job.
@@ -72,10 +60,13 @@ type Jobs struct {
 	answered atomic.Int64 // when the last answered heartbeat was sent, by CLOCK_MONOTONIC
 	dumping  sync.Mutex   // held while a dump is taken
 	relays   relaysOfUsers
+	strays   *strays.Killer
 }
 
 // New returns an empty Jobs.
-func New(options Options) *Jobs { return &Jobs{options: options, table: jobtable.New[*Job]()} }
+func New(options Options) *Jobs {
+	return &Jobs{options: options, table: jobtable.New[*Job](), strays: strays.New()}
+}
 
 // newJob makes a job from an order. It does not add it to the table.
 func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
@@ -89,7 +80,7 @@ func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 		cancel:    cancel,
 		endLaunch: func() {},
 		owned:     js.options.Dirs.Own(order),
-		outbox:    outbox.New(js.options.Send, js.options.Connected),
+		outbox:    outbox.New(js.options.Leader),
 		account:   jobaccount.New(js.options.Clock.Cluster, js.countKeys),
 		claimed:   make(chan struct{}),
 		retired:   make(chan struct{}),
@@ -105,7 +96,7 @@ func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
 		js.options.Peers.Expect(place.GetAddress(), place.GetNode())
 	}
 	j.group = collectives.New(order, collectives.Options{
-		Node: js.options.Node, Context: ctx, Peers: js.options.Peers, Go: js.options.Go, Metrics: js.options.Metrics, Logger: js.options.Logger,
+		Node: js.options.Node.Name, Context: ctx, Peers: js.options.Peers, Go: js.options.Go, Metrics: js.options.Metrics, Logger: js.options.Logger,
 		Steward: func() collectives.Steward {
 			if steward := j.stewardOf(); steward != nil {
 				return steward

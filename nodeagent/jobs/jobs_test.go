@@ -42,21 +42,24 @@ func newNode(t *testing.T) *testNode {
 	t.Cleanup(others.Close)
 	n := &testNode{cache: cache}
 	n.Jobs = New(Options{
-		Node: "n1", Address: "127.0.0.1:2", BootID: "b", CPUs: []uint32{0, 1},
-		Peers:     others,
-		Files:     filetransfer.New(filetransfer.Options{Node: "n1", Cache: cache, Peers: others, Logger: zap.NewNop()}),
-		Dirs:      jobdirs.New(jobdirs.Options{JobsDir: filepath.Join(dir, "jobs"), RunDir: filepath.Join(dir, "run"), Logger: zap.NewNop()}),
-		Clock:     timekeeper.New(zap.NewNop(), func(uint64, int64) {}),
-		Metrics:   metrics.New("n1", func() metrics.Gauges { return metrics.Gauges{} }),
-		Logger:    zap.NewNop(),
-		Send:      func(m *scorev1.AgentMessage) { n.sent = append(n.sent, m) },
-		Connected: func() bool { return true },
-		Go:        func(f func()) { n.workers = append(n.workers, f) },
-		Running:   t.Context(),
-		Forced:    t.Context(),
+		Node:    Node{Name: "n1", Address: "127.0.0.1:2", BootID: "b", CPUs: []uint32{0, 1}},
+		Leader:  n,
+		Peers:   others,
+		Files:   filetransfer.New(filetransfer.Options{Node: "n1", Cache: cache, Peers: others, Logger: zap.NewNop()}),
+		Dirs:    jobdirs.New(jobdirs.Options{JobsDir: filepath.Join(dir, "jobs"), RunDir: filepath.Join(dir, "run"), Logger: zap.NewNop()}),
+		Clock:   timekeeper.New(zap.NewNop(), func(uint64, int64) {}),
+		Metrics: metrics.New("n1", func() metrics.Gauges { return metrics.Gauges{} }),
+		Logger:  zap.NewNop(),
+		Go:      func(f func()) { n.workers = append(n.workers, f) },
+		Running: t.Context(),
+		Forced:  t.Context(),
 	})
 	return n
 }
+
+// Send and Connected implement outbox.Leader.
+func (n *testNode) Send(m *scorev1.AgentMessage) { n.sent = append(n.sent, m) }
+func (n *testNode) Connected() bool              { return true }
 
 // messages takes what the leader was sent.
 func (n *testNode) messages() (sent []*scorev1.AgentMessage) {

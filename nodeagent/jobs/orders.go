@@ -34,7 +34,7 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 	}}
 	ends := js.endings.Of(order.GetJobId())
 	if len(ends) == 0 {
-		js.options.Send(done)
+		js.options.Leader.Send(done)
 		return
 	}
 	js.options.Go(func() {
@@ -45,7 +45,7 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 				return
 			}
 		}
-		js.options.Send(done)
+		js.options.Leader.Send(done)
 	})
 }
 
@@ -128,6 +128,6 @@ func (js *Jobs) AskChannels(order *scorev1.AskChannels) {
 				reply.Channels = append(reply.Channels, c.Channels()...)
 			})
 		}
-		js.options.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: reply}})
+		js.options.Leader.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: reply}})
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/client"
-	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/strays"
@@ -21,30 +20,19 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxRanks bounds a job's ranks on one node: each takes some of the steward's descriptors and of
-// the node's process table.
-const maxRanks = 4096
-
 // Prepare prepares a job's part, unless it is already here.
 func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	if js.table.Get(order.GetJobId()) != nil {
 		return
 	}
-	err := jobmap.Expand(order)
-	if err == nil {
-		err = js.checkOrder(order)
-	}
-	if err == nil && js.options.CheckReach != nil && order.GetSpec().GetChannelsPerTask() > 0 {
-		err = js.options.CheckReach(order.GetPlaces())
-	}
-	if err != nil {
-		js.options.Send(preparedMessage(order.GetJobId(), launch.CodeCluster, fmt.Sprintf("node %s: %v", js.options.Node, err)))
+	if err := js.expand(order); err != nil {
+		js.options.Leader.Send(js.refusal(order.GetJobId(), err))
 		return
 	}
 	j := js.newJob(order)
 	j.endLaunch = js.options.Pool.Launching()
 	j.account.Ordered(realtime.Now())
-	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, js.options.BootID, j.id)
+	j.mark = fmt.Sprintf("%s=%s-%d", strays.Variable, js.options.Node.BootID, j.id)
 	order.Spec.Env = append(order.Spec.Env, j.mark)
 	js.table.Add(j)
 	js.options.Logger.Info("job begins", zap.Uint64("job", j.id), zap.String("user", order.GetUser().GetUser()),
@@ -52,34 +40,18 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 	js.options.Go(j.prepare)
 }
 
-// checkOrder refuses an order that a correct leader does not give, or that the configurations of
-// the job's nodes make impossible.
-func (js *Jobs) checkOrder(order *scorev1.Prepare) error {
-	places := order.GetPlaces()
-	if int64(order.GetNodeIndex()) >= int64(len(places)) {
-		return errors.New("the order names no place for this node")
+// expand expands and checks an order.
+func (js *Jobs) expand(order *scorev1.Prepare) error {
+	if err := jobmap.Expand(order); err != nil {
+		return err
 	}
-	place := places[order.GetNodeIndex()]
-	switch {
-	case order.GetJobId() == 0:
-		return errors.New("the order names no job")
-	case place.GetNode() != js.options.Node:
-		return fmt.Errorf("the order is for node %s", place.GetNode())
-	case len(order.GetSpec().GetArgv()) == 0:
-		return errors.New("the order names no program")
-	case len(place.GetRanks()) == 0:
-		return errors.New("the order gives this node no rank")
-	case len(place.GetRanks()) > maxRanks:
-		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), maxRanks)
-	case order.GetLinksDiffer() != "" && order.GetSpec().GetChannelsPerTask() > 0:
-		return errors.New(order.GetLinksDiffer())
+	if err := js.options.Node.check(order); err != nil {
+		return err
 	}
-	for _, cpu := range place.GetCpus() {
-		if int64(cpu) >= int64(len(js.options.CPUs)) {
-			return fmt.Errorf("the order gives CPU %d, and the node has %d", cpu, len(js.options.CPUs))
-		}
+	if order.GetSpec().GetChannelsPerTask() == 0 {
+		return nil
 	}
-	return nil
+	return js.options.CheckReach(order.GetPlaces())
 }
 
 // prepare gives the job a steward, which prepares it.
@@ -90,7 +62,7 @@ func (j *Job) prepare() {
 	case errors.Is(err, errKilled):
 		j.step(jobstate.Stopped)
 	case err != nil:
-		j.refuse(preparedMessage(j.id, launch.CodeCluster, fmt.Sprintf("node %s: %v", j.options.Node, err)))
+		j.refuse(j.jobs.refusal(j.id, err))
 	}
 }
 
@@ -198,33 +170,18 @@ func (j *Job) prepareOrder(steward *stewardpool.Steward, programs string) *stewa
 	return &stewardpb.PrepareJob{
 		PmSocket:     j.openChannels(steward),
 		Job:          jobmap.Compact(j.order),
-		CpuIds:       j.options.CPUs,
+		CpuIds:       j.options.Node.CPUs,
 		Cgroup:       group,
 		MemoryCgroup: memory,
-		Node:         j.options.Node,
+		Node:         j.options.Node.Name,
 		Files:        j.owned.NameFiles(),
-		SharesCpus:   j.options.SharesCPUs,
+		SharesCpus:   j.options.Node.SharesCPUs,
 		Programs:     programs,
 		Hardware:     j.options.Hardware.Path(),
 
 		LeaseUntilNanos: j.leaseUntil(),
-		DirectKey:       j.directKey(),
+		DirectKey:       j.options.Node.directKey(j.order),
 	}
-}
-
-// directKey returns the key of the datagrams between the job's stewards; nil: there are none.
-func (j *Job) directKey() []byte {
-	if len(j.order.GetPlaces()) < 2 || !j.order.GetFencesByMessage() {
-		return nil
-	}
-	secret := string(j.order.GetKey())
-	if secret == "" {
-		secret = j.options.ClusterKey // the order of a server of a former version
-	}
-	if secret == "" {
-		return nil // the messages go through the agents
-	}
-	return direct.JobKey(secret, j.options.Cluster, j.id, j.order.GetAttempt())
 }
 
 // switcherJob returns the job's description for the switching thread.
@@ -236,20 +193,8 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 		Signals:   steward.Container.FD() < 0,
 		TimeLimit: j.timeLimit(),
 		NearLimit: j.nearLimit(),
-		CPUs:      j.kernelCPUs(),
+		CPUs:      j.options.Node.kernelCPUs(j.place()),
 	}
-}
-
-// kernelCPUs returns the CPUs of the job's ranks on this node as the kernel numbers them.
-func (j *Job) kernelCPUs() []int {
-	place := j.order.GetPlaces()[j.order.GetNodeIndex()]
-	cpus := make([]int, 0, len(place.GetCpus()))
-	for _, cpu := range place.GetCpus() {
-		if int64(cpu) < int64(len(j.options.CPUs)) { // an adopted job may be of an agent with more
-			cpus = append(cpus, int(j.options.CPUs[cpu]))
-		}
-	}
-	return cpus
 }
 
 // refuse ends a job that cannot start. Its end is not reported separately, unless the leader asks.
@@ -258,8 +203,9 @@ func (j *Job) refuse(failure *scorev1.AgentMessage) {
 	j.step(jobstate.Refused)
 }
 
-func preparedMessage(job uint64, code int, sentence string) *scorev1.AgentMessage {
+// refusal returns the message that the node cannot prepare a job.
+func (js *Jobs) refusal(job uint64, reason error) *scorev1.AgentMessage {
 	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{
-		JobId: job, ExitCode: int32(code), Error: sentence,
+		JobId: job, ExitCode: launch.CodeCluster, Error: fmt.Sprintf("node %s: %v", js.options.Node.Name, reason),
 	}}}
 }

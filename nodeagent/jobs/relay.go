@@ -55,7 +55,7 @@ func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
 
 // relayTo delivers a message; to this node, without the network.
 func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
-	if address == js.options.Address {
+	if address == js.options.Node.Address {
 		return js.relay(ctx, request)
 	}
 	return js.options.Peers.Relay(ctx, address, request)
@@ -67,10 +67,10 @@ func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.Re
 func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {
-		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), js.options.Node)
+		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), js.options.Node.Name)
 	}
 	if j == nil {
-		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), js.options.Node, peers.ErrNoPart)
+		return fmt.Errorf("job %d, node %s: %w", request.GetJobId(), js.options.Node.Name, peers.ErrNoPart)
 	}
 	if request.GetFromJob() == j.id {
 		if err := j.checkCaller(ctx, request.GetFromNodeIndex()); err != nil {
@@ -83,9 +83,9 @@ func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error 
 	steward, lost := j.receiver()
 	switch {
 	case lost:
-		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), js.options.Node, peers.ErrNoPart)
+		return fmt.Errorf("job %d, node %s: its steward has crashed: %w", request.GetJobId(), js.options.Node.Name, peers.ErrNoPart)
 	case steward == nil:
-		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), js.options.Node)
+		return fmt.Errorf("job %d is not ready on node %s", request.GetJobId(), js.options.Node.Name)
 	}
 	return steward.Relay(&stewardpb.Relay{
 		JobId: request.GetFromJob(), NodeIndex: request.GetFromNodeIndex(), Data: request.GetData(),

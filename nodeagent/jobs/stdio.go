@@ -85,7 +85,7 @@ func (js *Jobs) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*
 		case <-ctx.Done():
 		}
 	}
-	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", id, js.options.Node))
+	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", id, js.options.Node.Name))
 }
 
 func drained(stream *stdioStream) error {

@@ -29,7 +29,7 @@ func (j *Job) onStewardLost(err error) {
 
 // lossReason describes what has happened to the job's steward.
 func (j *Job) lossReason() string {
-	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.options.Node, j.stewardOf().Pid())
+	return fmt.Sprintf("the steward of job %d on node %s, process %d, ended unexpectedly", j.id, j.options.Node.Name, j.stewardOf().Pid())
 }
 
 // sweep kills the processes that a lost steward has left. The ranks die with their steward, but the
@@ -61,7 +61,7 @@ func (j *Job) sweep() {
 // killStrays kills the processes that carry the job's mark. Those that hide it are left, as those
 // without it are.
 func (j *Job) killStrays() {
-	err := j.options.Strays.Kill(j.options.Forced, filetransfer.User(j.order.GetUser()).UID, j.mark)
+	err := j.jobs.strays.Kill(j.options.Forced, filetransfer.User(j.order.GetUser()).UID, j.mark)
 	if err != nil && j.options.Forced.Err() == nil {
 		j.options.Logger.Warn("processes that a lost steward's job has left may go on", zap.Uint64("job", j.id), zap.Error(err))
 	}
@@ -70,7 +70,7 @@ func (j *Job) killStrays() {
 // reportKilled reports the ranks that died with their steward as killed, since the job goes on
 // without them.
 func (j *Job) reportKilled() {
-	j.note(j.lossReason() + "; the job goes on without its ranks there, and what they wrote last may be missing")
+	j.Note(j.lossReason() + "; the job goes on without its ranks there, and what they wrote last may be missing")
 	j.mu.Lock()
 	left := j.state.Left()
 	j.mu.Unlock()

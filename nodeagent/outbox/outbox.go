@@ -10,10 +10,17 @@ import (
 // maxNotes bounds the messages of Note that wait for a leader.
 const maxNotes = 16
 
+// Leader takes the messages.
+type Leader interface {
+	// Send sends a message on the present stream, if there is one; it does not wait.
+	Send(*scorev1.AgentMessage)
+	// Connected reports whether there is a stream.
+	Connected() bool
+}
+
 // Outbox is the outbox of one job.
 type Outbox struct {
-	send      func(*scorev1.AgentMessage)
-	connected func() bool
+	leader Leader
 
 	mu     sync.Mutex
 	closed bool
@@ -21,18 +28,15 @@ type Outbox struct {
 	notes  []*scorev1.AgentMessage // the next stream gets them
 }
 
-// New returns an empty outbox. It sends by send, which does not wait. connected reports whether
-// there is a stream to the leader.
-func New(send func(*scorev1.AgentMessage), connected func() bool) *Outbox {
-	return &Outbox{send: send, connected: connected}
-}
+// New returns an empty outbox.
+func New(leader Leader) *Outbox { return &Outbox{leader: leader} }
 
 // Send sends a message once, unless the outbox is closed.
 func (o *Outbox) Send(message *scorev1.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
-		o.send(message)
+		o.leader.Send(message)
 	}
 }
 
@@ -42,7 +46,7 @@ func (o *Outbox) Keep(message *scorev1.AgentMessage) {
 	defer o.mu.Unlock()
 	if !o.closed {
 		o.kept = append(o.kept, message)
-		o.send(message)
+		o.leader.Send(message)
 	}
 }
 
@@ -52,8 +56,8 @@ func (o *Outbox) Note(message *scorev1.AgentMessage) {
 	defer o.mu.Unlock()
 	switch {
 	case o.closed:
-	case o.connected():
-		o.send(message)
+	case o.leader.Connected():
+		o.leader.Send(message)
 	case len(o.notes) < maxNotes:
 		o.notes = append(o.notes, message)
 	}
@@ -64,10 +68,10 @@ func (o *Outbox) Repeat() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, message := range o.kept {
-		o.send(message)
+		o.leader.Send(message)
 	}
 	for _, message := range o.notes {
-		o.send(message)
+		o.leader.Send(message)
 	}
 	o.notes = nil
 }

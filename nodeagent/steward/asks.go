@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
-	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"time"
 
@@ -58,8 +57,8 @@ func (a *asks) take(now time.Time, ranks, nodes int) []request {
 func (s *steward) askLeader(r request, message *stewardpb.FromSteward) {
 	a := &s.outbox.asks
 	if len(a.waiting) == pmi.MaxAsked { // with requests of ranks that have ended
-		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: fmt.Sprintf(
-			"node %s: %d requests of the job's ranks about names and new processes wait", s.job.node, pmi.MaxAsked)})
+		s.abort(-1, launch.CodeCluster, fmt.Sprintf(
+			"node %s: %d requests of the job's ranks about names and new processes wait", s.job.node, pmi.MaxAsked))
 		return
 	}
 	r.message = message

@@ -29,7 +29,8 @@ var errUnsent = errors.New("it does not read what PMI tells it")
 // each answer, so unsent is empty unless a client does not read. Nothing more is read from that
 // client until it does.
 type conn struct {
-	fd     int // -1 once the connection has ended
+	fd     int      // -1 once the connection has ended
+	tag    loop.Tag // of its events
 	unsent []byte
 }
 
@@ -39,15 +40,19 @@ type clients struct {
 	unsent int        // sum of theirs
 	// crowded is set while too many messages to other nodes are not acknowledged.
 	crowded bool
-	held    []heldConn
+	// held are those whose requests are not read until other clients have read their answers, or other
+	// nodes their messages.
+	held []*conn
 }
 
-// heldConn is a connection whose requests are not read until other clients have read their answers, or
-// other nodes their messages.
-type heldConn struct {
-	conn *conn
-	tag  loop.Tag
+// open begins to watch a connection.
+func (cs *clients) open(c *conn, fd int, tag loop.Tag) error {
+	c.fd, c.tag = fd, tag
+	return cs.loop.Watch(fd, unix.EPOLLIN, tag)
 }
+
+// watch changes for which events the loop watches a connection.
+func (cs *clients) watch(c *conn, events uint32) { _ = cs.loop.ChangeWatch(c.fd, events, c.tag) }
 
 // close ends a connection.
 func (cs *clients) close(c *conn) {
@@ -78,36 +83,36 @@ func (cs *clients) release() {
 	if cs.unsent > unsentPause/2 || cs.crowded {
 		return
 	}
-	for _, h := range cs.held {
-		if h.conn.fd >= 0 && len(h.conn.unsent) == 0 {
-			_ = cs.loop.ChangeWatch(h.conn.fd, unix.EPOLLIN, h.tag)
+	for _, c := range cs.held {
+		if c.fd >= 0 && len(c.unsent) == 0 {
+			cs.watch(c, unix.EPOLLIN)
 		}
 	}
 	cs.held = nil
 }
 
-// mayRead reports whether events of a connection, which the loop watches as t, call for a read now.
-func (cs *clients) mayRead(c *conn, t loop.Tag, events uint32) bool {
+// mayRead reports whether events of a connection call for a read now.
+func (cs *clients) mayRead(c *conn, events uint32) bool {
 	if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
 		return true
 	}
-	return events&unix.EPOLLIN != 0 && !cs.hold(c, t)
+	return events&unix.EPOLLIN != 0 && !cs.hold(c)
 }
 
 // hold reports whether a client's requests must wait because too much waits for others or for other
 // nodes, and then does not watch for them until half of that has been read.
-func (cs *clients) hold(c *conn, t loop.Tag) bool {
+func (cs *clients) hold(c *conn) bool {
 	if cs.unsent <= unsentPause && !cs.crowded {
 		return false
 	}
-	_ = cs.loop.ChangeWatch(c.fd, 0, t)
-	cs.held = append(cs.held, heldConn{c, t})
+	cs.watch(c, 0)
+	cs.held = append(cs.held, c)
 	return true
 }
 
-// send writes as much as the client takes, and keeps the rest until the descriptor, which the loop
-// watches as t, is writable. It returns errUnsent if the rest is too large; then the connection ends.
-func (cs *clients) send(c *conn, t loop.Tag, data []byte) error {
+// send writes as much as the client takes, and keeps the rest until the descriptor is writable. It
+// returns errUnsent if the rest is too large; then the connection ends.
+func (cs *clients) send(c *conn, data []byte) error {
 	waited := len(c.unsent) > 0
 	if waited {
 		cs.setUnsent(c, append(c.unsent, data...))
@@ -121,18 +126,18 @@ func (cs *clients) send(c *conn, t loop.Tag, data []byte) error {
 	case len(rest) == 0:
 		cs.setUnsent(c, nil)
 		if waited {
-			_ = cs.loop.ChangeWatch(c.fd, unix.EPOLLIN, t)
+			cs.watch(c, unix.EPOLLIN)
 		}
 	case len(rest) > unsentLimit || cs.unsent-len(c.unsent)+len(rest) > unsentMost:
 		cs.setUnsent(c, nil)
 		_ = unix.Shutdown(c.fd, unix.SHUT_RDWR) // the next read finds its end
-		_ = cs.loop.ChangeWatch(c.fd, unix.EPOLLIN, t)
+		cs.watch(c, unix.EPOLLIN)
 		return errUnsent
 	case waited:
 		cs.setUnsent(c, rest)
 	default:
 		cs.setUnsent(c, slices.Clone(rest))
-		_ = cs.loop.ChangeWatch(c.fd, unix.EPOLLOUT, t)
+		cs.watch(c, unix.EPOLLOUT)
 	}
 	return nil
 }

@@ -28,27 +28,23 @@ func clientOf(t *testing.T, cs *clients) (*conn, int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conn{fd: fds[0]}
+	c := &conn{}
 	t.Cleanup(func() { cs.close(c); loop.CloseFD(fds[1]) })
-	if err := cs.loop.Watch(c.fd, unix.EPOLLIN, loop.Tag{Kind: kindPMI}); err != nil {
+	if err := cs.open(c, fds[0], loop.Tag{Kind: kindPMI}); err != nil {
 		t.Fatal(err)
 	}
 	return c, fds[1]
 }
 
-// askingClient returns a client whose request waits to be read, how the loop watches it, and a function
-// that reports whether the loop reports it.
-func askingClient(t *testing.T, cs *clients) (c *conn, at loop.Tag, reported func() bool) {
+// askingClient returns a client whose request waits to be read, and a function that reports whether
+// the loop reports it.
+func askingClient(t *testing.T, cs *clients) (c *conn, reported func() bool) {
 	t.Helper()
 	c, peer := clientOf(t, cs)
-	at = loop.Tag{Kind: kindPMI, Index: 7}
-	if err := cs.loop.ChangeWatch(c.fd, unix.EPOLLIN, at); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := unix.Write(peer, []byte("cmd=get\n")); err != nil {
 		t.Fatal(err)
 	}
-	return c, at, func() bool {
+	return c, func() bool {
 		t.Helper()
 		events, err := cs.loop.Wait(time.Now().Add(50 * time.Millisecond))
 		if err != nil {
@@ -70,7 +66,7 @@ func TestSendToSlowClient(t *testing.T) {
 	half := len(want) / 2
 	send := func(data []byte) {
 		t.Helper()
-		if err := cs.send(c, loop.Tag{Kind: kindPMI}, data); err != nil {
+		if err := cs.send(c, data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,7 +108,7 @@ func TestSendToDeafClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = cs.send(c, loop.Tag{Kind: kindPMI}, make([]byte, unsentLimit/2))
+		err = cs.send(c, make([]byte, unsentLimit/2))
 	}
 	if !errors.Is(err, errUnsent) {
 		t.Errorf("more than the bound: %v", err)
@@ -131,23 +127,23 @@ func TestSendToDeafClient(t *testing.T) {
 // next client is hung up on.
 func TestDeafClientsTogether(t *testing.T) {
 	cs := testClients(t)
-	asking, at, asks := askingClient(t, cs)
+	asking, asks := askingClient(t, cs)
 	var deaf []*conn
 	fill := func(most int) (err error) {
 		for err == nil && cs.unsent <= most {
 			c, _ := clientOf(t, cs)
 			deaf = append(deaf, c)
-			err = cs.send(c, loop.Tag{Kind: kindPMI}, make([]byte, unsentLimit))
+			err = cs.send(c, make([]byte, unsentLimit))
 		}
 		return err
 	}
-	if !asks() || cs.hold(asking, at) {
+	if !asks() || cs.hold(asking) {
 		t.Fatal("a request waits though nothing does")
 	}
 	if err := fill(unsentPause); err != nil {
 		t.Fatal(err)
 	}
-	if !asks() || !cs.hold(asking, at) {
+	if !asks() || !cs.hold(asking) {
 		t.Fatal("a request does not wait")
 	}
 	if asks() {
@@ -160,7 +156,7 @@ func TestDeafClientsTogether(t *testing.T) {
 		cs.close(deaf[0])
 		deaf = deaf[1:]
 	}
-	if !asks() || cs.hold(asking, at) {
+	if !asks() || cs.hold(asking) {
 		t.Error("a request waits still")
 	}
 	if err := fill(unsentMost); !errors.Is(err, errUnsent) || cs.unsent > unsentMost {

@@ -30,8 +30,8 @@ func TestRequestsWaitForOtherNodes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cs := testClients(t)
 			s := &steward{loop: cs.loop, clients: *cs, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}
-			asking, at, reported := askingClient(t, cs)
-			asks := func() bool { return reported() && s.clients.mayRead(asking, at, unix.EPOLLIN) }
+			asking, reported := askingClient(t, cs)
+			asks := func() bool { return reported() && s.clients.mayRead(asking, unix.EPOLLIN) }
 			for range tt.fitting {
 				s.write(other, make([]byte, tt.bytes), reliable.SendOptions{Kind: messageEngine})
 			}

@@ -98,6 +98,11 @@ func isClean(m *scorev1.RankExited) bool {
 	return m.GetExitCode() == 0 && m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetByUs()
 }
 
+// abort ends the job because of local rank k, or of none in particular (-1).
+func (s *steward) abort(k, exitCode int, message string) {
+	s.life.Abort(s.now(), life.Abort{Rank: k, ExitCode: exitCode, Message: message})
+}
+
 func (s *steward) reportAbort(a life.Abort) {
 	m := &scorev1.Abort{JobId: s.job.id, Rank: -1, ExitCode: int32(a.ExitCode), Message: a.Message}
 	if a.Lapsed {

@@ -6,7 +6,6 @@ import (
 	"score/nodeagent/fence"
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
-	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -74,7 +73,7 @@ func (s *steward) applySmallExchange(effects []fence.Effect) {
 			op := e.Message.Op
 			s.ask(request{kind: requestCollective, number: op.Seq}, collectiveMessage(op.Seq, e.Message.Data[0], f.stats))
 		case fence.Failed:
-			s.endFence(fmt.Sprintf("node %s: %v", s.job.node, e.Err))
+			s.endFence(s.job.failure(e.Err))
 		}
 	}
 }
@@ -84,7 +83,7 @@ func (s *steward) sendCollective(to int, m *fence.Message) {
 		Kind: uint32(m.Op.Kind), Sequence: m.Op.Seq, Algorithm: uint32(m.Via), Step: uint32(m.Step), Data: m.Data,
 	})
 	if err != nil {
-		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, err))
+		s.endFence(s.job.failure(err))
 		return
 	}
 	s.write(reliable.Peer{Job: s.job.id, Node: uint32(to)}, data, reliable.SendOptions{Kind: messageCollective, Timeout: collectiveTimeout})
@@ -131,7 +130,7 @@ func (s *steward) lostCollective(lost reliable.Message, reason error) {
 	case err != nil, int(lost.To.Node) >= len(places), errors.Is(reason, errNoJob) && m.Op.Seq != f.seq:
 		return
 	case errors.Is(reason, reliable.ErrFull):
-		s.endFence(fmt.Sprintf("node %s: %v", s.job.node, reason))
+		s.endFence(s.job.failure(reason))
 		return
 	}
 	place := places[lost.To.Node]
@@ -151,7 +150,7 @@ func (s *steward) endFence(reason string) {
 		f.seq = 0
 		s.noFences(reason)
 	default:
-		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: reason})
+		s.abort(-1, launch.CodeCluster, reason)
 	}
 }
 
@@ -171,7 +170,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 		return
 	}
 	if m.GetError() != "" {
-		s.life.Abort(s.now(), life.Abort{Rank: -1, ExitCode: launch.CodeCluster, Message: m.GetError()})
+		s.abort(-1, launch.CodeCluster, m.GetError())
 		return
 	}
 	if s.messages.fences.smallExchange == nil {
@@ -182,7 +181,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 
 // noFences notifies the ranks that there are no more fences of all ranks.
 func (s *steward) noFences(reason string) {
-	s.engineDo(func(e *pmi.Engine) error {
+	s.withEngine(func(e *pmi.Engine) error {
 		e.FencesEnd(reason)
 		return nil
 	})
@@ -202,11 +201,7 @@ func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
 		all = append(all, part...)
 	}
 	s.exchanged(kind, func() {
-		if s.job.speaksPMIx() {
-			s.withEngine(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
-			return
-		}
-		s.applyPMI(s.job.pmi.FenceDone(seq, all))
+		s.withEngine(func(e *pmi.Engine) error { return e.FenceDone(seq, all) })
 	})
 }
 

@@ -123,6 +123,15 @@ func (j *job) size() int {
 	return n
 }
 
+// index returns the local number of a rank here, -1 for no rank in particular (NoRank of wire and
+// pmix).
+func (j *job) index(rank int) int {
+	if rank < 0 {
+		return -1
+	}
+	return j.local[uint32(rank)]
+}
+
 // rankNode maps every rank of the job to its node's index. It fails if the places do not name each
 // rank once.
 func (j *job) rankNode() ([]int32, error) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"score/channels/keys"
 	"score/nodeagent/launch"
-	"score/nodeagent/steward/life"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,7 +18,7 @@ func (s *steward) joinKeys(k int, welcome []byte) {
 	}
 	if err != nil {
 		message := fmt.Sprintf("node %s: rank %d cannot have the store of keys: %v", s.job.node, s.job.ranks[k].rank, err)
-		s.life.Abort(s.now(), life.Abort{Rank: k, ExitCode: launch.CodeCluster, Message: message})
+		s.abort(k, launch.CodeCluster, message)
 	}
 }
 

@@ -146,7 +146,7 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	case kind == messageCollective:
 		s.takeCollective(from, data)
 	case s.endpoint() != nil:
-		s.withEngine(func(e *pmi.Engine) error { return e.Relayed(s.now(), from.Job, int(from.Node), data) })
+		s.withPMIx(func(e *pmi.Engine) error { return e.Relayed(s.now(), from.Job, int(from.Node), data) })
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *steward) lost(m reliable.Message, reason error) {
 		case m.Kind == messageCollective:
 			s.lostCollective(m, reason)
 		case s.endpoint() != nil:
-			s.withEngine(func(e *pmi.Engine) error {
+			s.withPMIx(func(e *pmi.Engine) error {
 				e.RelayFailed(m.To.Job, int(m.To.Node), m.Data)
 				return nil
 			})

@@ -7,7 +7,6 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/wire"
-	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
@@ -56,9 +55,8 @@ func (j *job) newPMI(hardware func() string) error {
 // watchPMI watches the steward's ends of the connections of ranks from low on.
 func (s *steward) watchPMI(low int, fds []int) {
 	for i, fd := range fds {
-		s.job.ranks[low+i].pmi.fd = fd
-		if err := s.loop.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindPMI, Index: int32(low + i)}); err != nil {
-			s.life.Abort(s.now(), life.Abort{Rank: low + i, ExitCode: launch.CodeCluster, Message: err.Error()})
+		if err := s.clients.open(&s.job.ranks[low+i].pmi, fd, loop.Tag{Kind: kindPMI, Index: int32(low + i)}); err != nil {
+			s.abort(low+i, launch.CodeCluster, err.Error())
 		}
 	}
 }
@@ -72,7 +70,7 @@ func (s *steward) servePMI(k int, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.sendPMI(k, nil)
 	}
-	if s.clients.mayRead(p, loop.Tag{Kind: kindPMI, Index: int32(k)}, events) {
+	if s.clients.mayRead(p, events) {
 		s.readPMI(k)
 	}
 }
@@ -137,45 +135,76 @@ func (s *steward) drainPMI(k int) {
 // the dead rank could go on writing.
 const pmiDrain = 64
 
+// engine returns the engine of the job's PMI and PMIx, nil without both and while another goroutine
+// makes it.
+func (s *steward) engine() *pmi.Engine {
+	switch {
+	case s.outbox.prepared == nil || s.outbox.prepared.GetExitCode() != 0:
+	case s.job.pmi != nil:
+		return s.job.pmi.Engine()
+	case s.job.pmix != nil:
+		return s.job.pmix.server.Engine()
+	}
+	return nil
+}
+
+// withEngine calls f with the engine, under the server of the protocol that the ranks speak.
+func (s *steward) withEngine(f func(*pmi.Engine) error) {
+	if s.job.speaksPMIx() || s.job.pmi == nil {
+		s.withPMIx(f)
+		return
+	}
+	s.applyPMI(s.job.pmi.Do(f))
+}
+
 // applyPMI carries out the server's effects.
 func (s *steward) applyPMI(effects []wire.Effect) {
 	for i := range effects {
 		e := &effects[i]
 		switch e.Kind {
 		case wire.Reply:
-			s.sendPMI(s.job.local[uint32(e.Rank)], e.Bytes)
+			s.sendPMI(s.job.index(e.Rank), e.Bytes)
 		case wire.Join:
-			s.joinKeys(s.job.local[uint32(e.Rank)], e.Bytes)
+			s.joinKeys(s.job.index(e.Rank), e.Bytes)
 		case wire.Contact:
-			s.onContact(s.job.local[uint32(e.Rank)])
+			s.onContact(s.job.index(e.Rank))
 		case wire.Respawn:
-			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)
+			s.allowRespawns(s.job.index(e.Rank), e.Code)
 		case wire.Finalized:
-			s.life.Finalized(s.job.local[uint32(e.Rank)])
-		case wire.FenceReady:
-			s.fence(e.Seq, e.Bytes, s.job.pmi.Engine().Stats())
-		case wire.NameOp:
-			s.askLeader(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
-		case wire.SpawnRequest:
-			s.askLeader(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
+			s.life.Finalized(s.job.index(e.Rank))
+		case wire.Event:
+			s.applyEngine(e.Event)
 		case wire.Abort:
-			s.life.Abort(s.now(), life.Abort{
-				Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Message,
-			})
+			s.abort(s.job.index(e.Rank), e.Code, e.Message)
 		case wire.Violation:
-			rank := -1
-			if e.Rank != wire.NoRank {
-				rank = s.job.local[uint32(e.Rank)]
-			}
-			s.life.Abort(s.now(), life.Abort{Rank: rank, ExitCode: launch.CodeCluster, Message: e.Err.Error()})
+			s.abort(s.job.index(e.Rank), launch.CodeCluster, e.Err.Error())
 		}
+	}
+}
+
+// applyEngine carries out events that concern others than the ranks here.
+func (s *steward) applyEngine(e *pmi.Event) {
+	switch e.Kind {
+	case pmi.EventFenceReady:
+		s.fence(e.Seq, e.Data, s.engine().Stats())
+	case pmi.EventNameOp:
+		s.askLeader(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
+	case pmi.EventSpawn:
+		s.askLeader(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
+	case pmi.EventRelay:
+		s.sendRelay(e)
+	case pmi.EventPlaces:
+		s.askLeader(request{kind: requestPlaces, number: e.Job}, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Places{
+			Places: &scorev1.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job},
+		}})
+	default: // answers to ranks, which the server has taken
 	}
 }
 
 // sendPMI writes to local rank k.
 func (s *steward) sendPMI(k int, data []byte) {
 	if c := &s.job.ranks[k].pmi; c.fd >= 0 {
-		s.checkSent(k, s.clients.send(c, loop.Tag{Kind: kindPMI, Index: int32(k)}, data))
+		s.checkSent(k, s.clients.send(c, data))
 	}
 }
 
@@ -186,11 +215,11 @@ func (s *steward) checkSent(k int, err error) {
 		s.countUnsent()
 		return
 	}
-	message := fmt.Sprintf("node %s: %v", s.job.node, err)
+	message := s.job.failure(err)
 	if k >= 0 {
 		message = fmt.Sprintf("rank %d: %v", s.job.ranks[k].rank, err)
 	}
-	s.life.Abort(s.now(), life.Abort{Rank: k, ExitCode: launch.CodeCluster, Message: message})
+	s.abort(k, launch.CodeCluster, message)
 }
 
 func collectiveMessage(seq uint64, data []byte, stats pmi.Stats) *stewardpb.FromSteward {
@@ -221,14 +250,10 @@ func (s *steward) answerName(m *scorev1.NameReply) {
 	if !m.GetOk() {
 		text = m.GetError()
 	}
-	if s.job.speaksPMIx() {
-		s.withEngine(func(e *pmi.Engine) error {
-			e.NameResult(m.GetRequest(), m.GetOk(), text)
-			return nil
-		})
-		return
-	}
-	s.applyPMI(s.job.pmi.NameResult(m.GetRequest(), m.GetOk(), text))
+	s.withEngine(func(e *pmi.Engine) error {
+		e.NameResult(m.GetRequest(), m.GetOk(), text)
+		return nil
+	})
 }
 
 func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
@@ -242,12 +267,8 @@ func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
 	case result.Failed == "":
 		result.Failed = "the cluster refused the new processes"
 	}
-	if s.job.speaksPMIx() {
-		s.withEngine(func(e *pmi.Engine) error {
-			e.SpawnResult(m.GetRequest(), result)
-			return nil
-		})
-		return
-	}
-	s.applyPMI(s.job.pmi.SpawnResult(m.GetRequest(), result))
+	s.withEngine(func(e *pmi.Engine) error {
+		e.SpawnResult(m.GetRequest(), result)
+		return nil
+	})
 }

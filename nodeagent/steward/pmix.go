@@ -7,10 +7,7 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/pmi/pmix"
 	"score/nodeagent/sockowner"
-	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/loop"
-	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
 	"sync"
 	"time"
 
@@ -180,7 +177,7 @@ func (s *steward) partLost(node int) {
 			if e.IsLost(int(rank)) {
 				continue
 			}
-			s.engineDo(func(e *pmi.Engine) error { return e.Lost(int(rank), pmi.AllFences) })
+			s.withEngine(func(e *pmi.Engine) error { return e.Lost(int(rank), pmi.AllFences) })
 		}
 		if s.servesPMIx && s.job.pmix != nil {
 			s.applyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
@@ -193,8 +190,8 @@ func (j *job) speaksPMIx() bool {
 	return j.pmix != nil && j.pmix.server.Engine().Protocol() == pmi.ProtocolPMIx
 }
 
-// withEngine drives the engine under the server.
-func (s *steward) withEngine(f func(*pmi.Engine) error) {
+// withPMIx calls f with the engine, under the PMIx server.
+func (s *steward) withPMIx(f func(*pmi.Engine) error) {
 	s.applyPMIx(s.job.pmix.server.Do(s.now(), f))
 }
 
@@ -218,15 +215,15 @@ func (s *steward) applyPMIx(effects []pmix.Effect) {
 			after = append(after, func() { s.admitPMIx(id, rank) })
 		case pmix.Contact:
 			s.finishAdmission()
-			s.onContact(s.job.local[uint32(e.Rank)])
+			s.onContact(s.job.index(e.Rank))
 		case pmix.Respawn:
-			s.allowRespawns(s.job.local[uint32(e.Rank)], e.Code)
+			s.allowRespawns(s.job.index(e.Rank), e.Code)
 		case pmix.Finalized:
-			s.life.Finalized(s.job.local[uint32(e.Rank)])
+			s.life.Finalized(s.job.index(e.Rank))
 		case pmix.Event:
 			s.applyEngine(&e.Event)
 		case pmix.Abort:
-			s.life.Abort(s.now(), life.Abort{Rank: s.job.local[uint32(e.Rank)], ExitCode: e.Code, Message: e.Text})
+			s.abort(s.job.index(e.Rank), e.Code, e.Text)
 		case pmix.Cleanup:
 			s.job.pmix.cleanups = append(s.job.pmix.cleanups, cleanup{path: e.Path, dir: e.Dir, recurse: e.Recurse})
 		case pmix.Print:
@@ -234,11 +231,7 @@ func (s *steward) applyPMIx(effects []pmix.Effect) {
 		case pmix.Signal:
 			s.signalPMIx(e.Rank, unix.Signal(e.Code))
 		case pmix.Violation:
-			rank := -1
-			if e.Rank != pmix.NoRank {
-				rank = s.job.local[uint32(e.Rank)]
-			}
-			s.life.Abort(s.now(), life.Abort{Rank: rank, ExitCode: launch.CodeCluster, Message: e.Err.Error()})
+			s.abort(s.job.index(e.Rank), launch.CodeCluster, e.Err.Error())
 		}
 	}
 	for _, f := range after {
@@ -251,27 +244,8 @@ func (s *steward) signalPMIx(rank int, sig unix.Signal) {
 		s.signal(sig)
 		return
 	}
-	if p := s.job.ranks[s.job.local[uint32(rank)]].process; p != nil {
+	if p := s.job.ranks[s.job.index(rank)].process; p != nil {
 		_ = p.SignalGroup(sig) // it fails only for a rank that has just ended
-	}
-}
-
-// applyEngine carries out events that concern others than the ranks here.
-func (s *steward) applyEngine(e *pmi.Event) {
-	switch e.Kind {
-	case pmi.EventFenceReady:
-		s.fence(e.Seq, e.Data, s.job.pmix.server.Engine().Stats())
-	case pmi.EventNameOp:
-		s.askLeader(request{kind: requestName, number: e.Name.ID}, nameMessage(s.job.id, &e.Name))
-	case pmi.EventSpawn:
-		s.askLeader(request{kind: requestSpawn, number: e.Spawn.ID}, s.job.spawnMessage(e.Rank, e.Spawn))
-	case pmi.EventRelay:
-		s.sendRelay(e)
-	case pmi.EventPlaces:
-		s.askLeader(request{kind: requestPlaces, number: e.Job}, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Places{
-			Places: &scorev1.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job},
-		}})
-	default: // answers to ranks, which the server has taken
 	}
 }
 

@@ -31,7 +31,7 @@ func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	if owner.Group != 0 && owner.Group == s.groupID() {
 		return true
 	}
-	k := s.job.local[uint32(rank)]
+	k := s.job.index(rank)
 	if p := s.job.ranks[k].process; p != nil && sockowner.Holds(p.Pid, owner.Inode) {
 		return true
 	}

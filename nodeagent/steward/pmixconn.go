@@ -38,8 +38,9 @@ func (s *steward) acceptPMIx() {
 	}
 	// Answers are single small packets on which a rank waits.
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	e.conns[id] = &pmixConn{conn: conn{fd: fd}, owner: owner}
-	if err := s.loop.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindPMIx, Index: int32(id)}); err != nil {
+	c := &pmixConn{owner: owner}
+	e.conns[id] = c
+	if err := s.clients.open(&c.conn, fd, loop.Tag{Kind: kindPMIx, Index: int32(id)}); err != nil {
 		s.onClosedPMIx(id)
 		return
 	}
@@ -54,7 +55,7 @@ func (s *steward) servePMIx(id pmix.ConnID, events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		s.writePMIx(id, nil)
 	}
-	if c := s.job.pmix.conns[id]; c != nil && s.clients.mayRead(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, events) {
+	if c := s.job.pmix.conns[id]; c != nil && s.clients.mayRead(&c.conn, events) {
 		s.readPMIx(id)
 	}
 }
@@ -86,7 +87,7 @@ func (s *steward) onClosedPMIx(id pmix.ConnID) {
 	delete(e.conns, id)
 	rank, _, ok, effects := e.server.OnDisconnected(s.now(), id)
 	if ok {
-		s.life.Closed(s.now(), s.job.local[uint32(rank)])
+		s.life.Closed(s.now(), s.job.index(rank))
 	}
 	s.applyPMIx(effects)
 }
@@ -97,11 +98,8 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	if c == nil {
 		return
 	}
-	k := -1
-	if rank := s.job.pmix.server.RankOf(id); rank != pmix.NoRank {
-		k = s.job.local[uint32(rank)]
-	}
-	s.checkSent(k, s.clients.send(&c.conn, loop.Tag{Kind: kindPMIx, Index: int32(id)}, data))
+	k := s.job.index(s.job.pmix.server.RankOf(id))
+	s.checkSent(k, s.clients.send(&c.conn, data))
 	if c.closing && len(c.unsent) == 0 {
 		s.onClosedPMIx(id)
 	}

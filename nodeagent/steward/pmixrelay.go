@@ -63,7 +63,7 @@ func (s *steward) answerPlaces(m *scorev1.PlacesReply) {
 	}
 	places.RankNode = rankNode
 	s.job.pmix.addresses[m.GetOfJob()] = addresses
-	s.withEngine(func(e *pmi.Engine) error {
+	s.withPMIx(func(e *pmi.Engine) error {
 		e.PlacesResult(places)
 		return nil
 	})

@@ -215,7 +215,7 @@ func (j *job) openStreams() error {
 	return err
 }
 
-// failure returns the sentence that a job cannot start here.
+// failure returns the sentence about what failed here.
 func (j *job) failure(err error) string { return fmt.Sprintf("node %s: %v", j.node, err) }
 
 const (

@@ -118,7 +118,7 @@ func (s *steward) loseRank(k int) {
 	if e == nil || s.life.Killed() || !e.Survives(rank) || e.Phase(rank) == pmi.PhaseFinalized {
 		return
 	}
-	s.engineDo(func(e *pmi.Engine) error { return e.Lost(rank, e.FencesGiven()) })
+	s.withEngine(func(e *pmi.Engine) error { return e.Lost(rank, e.FencesGiven()) })
 	if s.job.ranks[k].exited.GetSurvived() {
 		s.send(rankFailureReport(&stewardpb.RankFailure{Rank: uint32(rank), Fences: e.FencesGiven()}))
 	}
@@ -133,7 +133,7 @@ func (s *steward) onRankFailure(m *stewardpb.RankFailure) {
 		return
 	}
 	rank := int(m.GetRank())
-	s.engineDo(func(e *pmi.Engine) error {
+	s.withEngine(func(e *pmi.Engine) error {
 		if n := int(m.GetIncarnation()); n > 0 {
 			e.OnRespawned(rank, n)
 			return nil
@@ -144,28 +144,6 @@ func (s *steward) onRankFailure(m *stewardpb.RankFailure) {
 
 func rankFailureReport(m *stewardpb.RankFailure) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankFailure{RankFailure: m}}
-}
-
-// engine returns the engine of the job's PMI and PMIx, nil without both and while another goroutine
-// makes it.
-func (s *steward) engine() *pmi.Engine {
-	switch {
-	case s.outbox.prepared == nil || s.outbox.prepared.GetExitCode() != 0:
-	case s.job.pmi != nil:
-		return s.job.pmi.Engine()
-	case s.job.pmix != nil:
-		return s.job.pmix.server.Engine()
-	}
-	return nil
-}
-
-// engineDo calls f with the engine, under the server of the protocol that the ranks speak.
-func (s *steward) engineDo(f func(*pmi.Engine) error) {
-	if s.job.speaksPMIx() || s.job.pmi == nil {
-		s.withEngine(f)
-		return
-	}
-	s.applyPMI(s.job.pmi.Do(f))
 }
 
 func (s *steward) survivesLoss() bool { return s.job.spec.GetRecover() }

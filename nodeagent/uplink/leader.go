@@ -29,6 +29,9 @@ func (l *Link) Leader() string {
 	return l.leader.url
 }
 
+// Connected reports whether there is a stream to the leader, whose welcome was handled.
+func (l *Link) Connected() bool { return l.Leader() != "" }
+
 // LeaderChanged returns a channel that is closed when Leader may give another answer.
 func (l *Link) LeaderChanged() <-chan struct{} {
 	l.leader.mu.Lock()

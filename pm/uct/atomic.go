@@ -174,17 +174,17 @@ func (k AtomicKind) access(fetches bool) Access {
 }
 
 func (e *EP) replyAtomic(call uint32, kind AtomicKind, memory []byte, why status, operands []byte) {
-	o := e.newReply(replyData, call)
-	if o == nil {
+	a := e.newReply(replyData, call)
+	if a == nil {
 		return
 	}
 	if n := len(memory); why == statusOK {
-		o.buf = append(o.buf[:0], make([]byte, n)...)
-		why = kind.apply(memory, operands[:n], operands[n:], o.buf)
+		a.buf = append(a.buf[:0], make([]byte, n)...)
+		why = kind.apply(memory, operands[:n], operands[n:], a.buf)
 	}
-	o.data = o.buf
+	a.data = a.buf
 	if why != statusOK {
-		o.reply, o.status = replyDone, why
+		a.kind, a.status = replyDone, why
 	}
-	e.answer(o)
+	e.reply(a)
 }

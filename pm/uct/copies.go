@@ -40,8 +40,8 @@ func (e *EP) replyCopies() {
 	if e.canCopy() {
 		answer = copiesYes
 	}
-	if o := e.newReply(replyCopies, 0); o != nil {
-		o.copies = answer
-		e.answer(o)
+	if a := e.newReply(replyCopies, 0); a != nil {
+		a.copies = answer
+		e.reply(a)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// MaxOps bounds the operations of one EP that are under way: each costs some 320 bytes, and a
+// MaxOps bounds the operations of one EP that are under way: each costs some 290 bytes, and a
 // program that starts more gains nothing over a long queue at the target.
 const MaxOps = 1024
 
@@ -39,15 +39,15 @@ type EP struct {
 
 	// As target.
 	answers order.Target
-	serves  int      // in replies
+	serves  int      // in replies, or puts whose bytes are pulled
 	sources []source // of long pulls, as they began
 	oldest  int      // in sources: the next that is replaced
 
 	// Answers that were not sent whole. They never wait for this rank's own operations in out:
 	// those may wait for the peer's answers, which wait for nothing but the channel.
-	replies opList
+	replies queue[*reply]
 
-	pending pendingList
+	pending queue[Pending]
 	serving bool // pending operations are being tried
 	wanted  int  // length of the message for which there was no room last, 0 after one was sent
 
@@ -91,7 +91,7 @@ func (e *EP) advance() (n int, more bool) {
 	if e.failed != nil || e.unnamed() {
 		return 0, false
 	}
-	n += e.advanceList(&e.replies) + e.advanceList(&e.out)
+	n += e.advanceReplies() + e.advanceOut()
 	if upTo, due := e.answers.Due(); due && e.failed == nil {
 		if e.send(Header{ID: idAck, Arg: upTo}, nil) == nil {
 			e.answers.Acked(upTo)
@@ -99,12 +99,12 @@ func (e *EP) advance() (n int, more bool) {
 		}
 	}
 	n += e.retryPending()
-	return n, e.failed == nil && (e.out.first != nil && !e.held(e.out.first) || e.replies.first != nil || e.answers.Owes() || e.pending.len() > 0)
+	return n, e.failed == nil && (e.out.first != nil && !e.held(e.out.first) || e.replies.len() > 0 || e.answers.Owes() || e.pending.len() > 0)
 }
 
-func (e *EP) advanceList(l *opList) (n int) {
-	for l.first != nil {
-		sent, whole := e.advanceOp(l.first)
+func (e *EP) advanceOut() (n int) {
+	for e.out.first != nil {
+		sent, whole := e.advanceOp(e.out.first)
 		n += sent
 		if !whole {
 			break

@@ -19,17 +19,18 @@ type Iface struct {
 	onWhole    func(rank int, b []byte) // handleWhole
 	maxPayload int                      // longest payload
 
-	active []*EP             // have something to send: pieces, acknowledgements, pending operations
-	lost   []*EP             // lost, and not ended
-	check  int               // the rank that is checked next
-	inside bool              // a call of Progress is under way
-	spare  *op               // operations for reuse
-	calls  handles.Table[op] // operations that were sent and wait for data
-	others *others
-	mapped mapped
-	owed   int // operations that are not complete
-	pulls  int // of these, pulls
-	empty  int // calls of Progress in a row that found nothing
+	active       []*EP             // have something to send: pieces, acknowledgements, pending operations
+	lost         []*EP             // lost, and not ended
+	check        int               // the rank that is checked next
+	inside       bool              // a call of Progress is under way
+	calls        handles.Table[op] // operations that were sent and wait for data
+	spareOps     *op               // for reuse
+	spareReplies *reply
+	others       *others
+	mapped       mapped
+	owed         int // operations that are not complete
+	pulls        int // of these, pulls
+	empty        int // calls of Progress in a row that found nothing
 	// crowded: the ranks on this node have fewer CPUs than they are.
 	crowded bool
 	onData  func(ep *EP, ports Header, data uint64, length int)

@@ -38,7 +38,9 @@ func (e *EP) end() {
 	}
 	e.ended, e.inboundClosed = true, true
 	err := e.failed
-	e.cancel(&e.replies, err)
+	for e.replies.len() > 0 {
+		e.finishReply(e.replies.pop())
+	}
 	e.cancel(&e.out, err)
 	e.cancel(&e.unacked, err)
 	e.iface.calls.Each(func(o *op) {
@@ -47,11 +49,9 @@ func (e *EP) end() {
 		}
 	})
 	for e.pending.len() > 0 {
-		p := e.pending.at(0)
-		e.pending.remove(1)
-		_ = p.Retry() // it returns the EP's error to its owner
+		_ = e.pending.pop().Retry() // it returns the EP's error to its owner
 	}
-	e.pending = pendingList{}
+	e.replies, e.pending = queue[*reply]{}, queue[Pending]{}
 	if f := e.iface.onGone; f != nil {
 		f(e, err)
 	}

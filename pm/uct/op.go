@@ -19,7 +19,6 @@ const (
 	opGet                  // the peer's region goes to data
 	opAtomic               // no result is wanted
 	opFetch                // the result goes to data
-	opServe                // answers the peer
 	opFill                 // a put of the peer: its bytes are pulled to a region here
 )
 
@@ -28,7 +27,6 @@ const (
 //	kind             waits in                ends when
 //	opPut, opAtomic  out, then unacked       the peer has acknowledged the last request
 //	opGet, opFetch   out, then iface.calls   data is complete, or the peer says why not
-//	opServe          replies                 the answer was sent
 //	opFill           iface.calls             the peer has confirmed each piece of the pull
 //
 //	sent, asked <= len(data)
@@ -44,54 +42,32 @@ type op struct {
 	holdsWrites  bool // a long get: the peer may still read the memory after it has met what follows
 	completed    bool // a pull whose done was called early: what its owner still sends is dropped
 
-	id        uint32 // in calls; of opServe: the peer's
+	id        uint32 // in calls
 	data      []byte
 	remote    Remote    // the peer's memory; of opFill: the source, and the ports of the put
 	immediate uint64    // immediate data
-	sent      int       // bytes, of opPut and opServe
+	sent      int       // bytes, of opPut
 	received  int       // bytes, of opGet and opFetch
-	run       order.Run // requests that were sent; of replyNak: those that failed
+	run       order.Run // requests that were sent
 
 	// Atomics.
 	atomic AtomicKind
 	count  int    // elements
-	buf    []byte // operands, or what a fetch answers; kept for reuse
+	buf    []byte // operands; kept for reuse
 
 	// Pulls by bulk datagrams.
 	pull    *pull.Pull // in iface.bulk.reader; nil before it is begun
 	asked   int        // bytes
 	exposed Exposed    // the bytes of a put that the peer pulls
-	token   uint32     // names the pull in frames; of replyBulk: the peer's
+	token   uint32     // names the pull in frames
 
 	// Pulls inside the node.
 	source     uint64    // address in the owner's process, for a copy if the bytes are late; 0: none
 	timedFrom  int       // bytes that had come at timedSince
 	timedSince time.Time // when the first piece came
 
-	// The memory of this rank that data is part of: opServe reads it, opFill writes to it.
-	region      *Region
-	incarnation uint32 // of region when the operation began; if it has changed, the memory is gone
-
-	// Answers, of opServe.
-	reply    reply
-	status   status
-	copies   copies
-	bulkPort uint16     // the peer's port for bulk datagrams; 0: it has none
-	copied   copied     // frames that the reader wants copied; of replyBulk
-	piece    pull.Owner // of replyBulk
+	target regionUse // of opFill: data is part of it
 }
-
-// reply is the message that an opServe sends.
-type reply uint8
-
-const (
-	replyData        reply = iota // data, in pieces, to operation id
-	replyDone                     // operation id has ended, with status
-	replyNak                      // the requests of run failed, with status
-	replyDescription              // buf
-	replyCopies                   // copies: whether this process can copy
-	replyBulk                     // data, as bulk datagrams, and then that it was sent
-)
 
 // opList is a queue of operations.
 type opList struct{ first, last *op }
@@ -118,21 +94,18 @@ func (l *opList) pop() *op {
 // newOp takes an operation from those kept for reuse.
 func (e *EP) newOp(kind opKind, done Completion) *op {
 	i := e.iface
-	o := i.spare
+	o := i.spareOps
 	if o == nil {
 		o = &op{}
 	} else {
-		i.spare = o.next
+		i.spareOps = o.next
 		o.next = nil
 	}
 	o.ep, o.kind, o.done = e, kind, done
-	switch kind {
-	case opServe:
-	case opFill:
-		i.owed++
-	default:
+	if i.owed++; kind == opFill {
+		e.serves++
+	} else {
 		e.ops++
-		i.owed++
 	}
 	return o
 }
@@ -141,14 +114,8 @@ func (e *EP) newOp(kind opKind, done Completion) *op {
 func (e *EP) finish(o *op, err error) {
 	i, done := e.iface, o.done
 	switch o.kind {
-	case opServe:
-		e.serves--
-		if o.reply == replyNak {
-			e.answers.Refused()
-		}
 	case opFill:
 		e.serves--
-		i.owed--
 		i.releasePull(o)
 		i.calls.Remove(o.id)
 	case opGet, opFetch:
@@ -162,20 +129,19 @@ func (e *EP) finish(o *op, err error) {
 			i.pulls--
 		}
 		e.ops--
-		i.owed--
 	case opPut, opAtomic:
 		e.ops--
-		i.owed--
 		e.endBarrier(o)
 	}
+	i.owed--
 	if o.err != nil && err == nil {
 		err = o.err
 	}
 	if o.exposed.Key != 0 {
 		i.md.Conceal(o.exposed)
 	}
-	*o = op{next: i.spare, buf: o.buf[:0]}
-	i.spare = o
+	*o = op{next: i.spareOps, buf: o.buf[:0]}
+	i.spareOps = o
 	if done != nil {
 		done.Complete(err)
 	}

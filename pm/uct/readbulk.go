@@ -118,7 +118,7 @@ func (i *Iface) frameOf(f pm.Frame, size int) *op {
 
 // regionClosed reports whether a put's memory was closed meanwhile, and ends the put then.
 func (e *EP) regionClosed(o *op) bool {
-	if o.kind != opFill || o.region.incarnation == o.incarnation {
+	if o.kind != opFill || !o.target.over() {
 		return false
 	}
 	e.completePull(o, ErrKey)
@@ -210,5 +210,5 @@ func (e *EP) finishFill(o *op, err error) {
 	if o.hasImmediate {
 		h.Bits = bitData
 	}
-	e.notePut(h, o.region, len(o.data), o.immediate)
+	e.notePut(h, o.target.region, len(o.data), o.immediate)
 }

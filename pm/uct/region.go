@@ -54,22 +54,32 @@ const DefaultCacheBytes = 1 << 30
 
 // Region is memory that peers reach by its key.
 type Region struct {
-	md     *MD
-	key    uint64
-	base   uint64 // offset of the first byte, as peers count
-	buf    []byte
-	access Access
-	all    bool // buf is all memory of the process, which find looks at only as the system allows
-	window *mem.Window
-	slot   uint32
-	gen    uint64
-	closed bool
-	// incarnation counts how often the memory was taken away. An answer that is under way then ends
-	// with ErrKey at its peer: the memory may be gone when the next piece is sent.
-	incarnation uint32
+	md          *MD
+	key         uint64
+	base        uint64 // offset of the first byte, as peers count
+	buf         []byte
+	access      Access
+	all         bool // buf is all memory of the process, which find looks at only as the system allows
+	window      *mem.Window
+	slot        uint32
+	gen         uint64
+	closed      bool
+	incarnation uint32 // counts how often the memory was taken away; see regionUse
 	notify      func(ep *EP, port uint8, access Access, length int)
 	readsUnseen bool // no need to notify of reads by copies between the processes
 }
+
+// regionUse is a use of a region that goes on after the call that began it. If the memory is taken
+// away meanwhile, the use is over, and ends with ErrKey at the peer: the memory may be gone when the
+// next piece is moved.
+type regionUse struct {
+	region      *Region // nil: memory that nobody takes away
+	incarnation uint32  // of region when the use began
+}
+
+func (r *Region) use() regionUse { return regionUse{r, r.incarnation} }
+
+func (u *regionUse) over() bool { return u.region != nil && u.region.incarnation != u.incarnation }
 
 // Register makes memory of this process reachable under a key that the domain chooses. The memory
 // must not be on a goroutine's stack; what escapes to the heap is not.

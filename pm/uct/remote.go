@@ -132,11 +132,11 @@ func onDescribe(p *Packet) {
 	if !p.words(w[:]) || p.EP.serves >= maxAsked {
 		return
 	}
-	o := p.EP.newReply(replyDescription, 0)
-	if o == nil {
+	a := p.EP.newReply(replyDescription, 0)
+	if a == nil {
 		return
 	}
-	buf := append(o.buf, make([]byte, descriptionBytes)...)
+	buf := append(a.buf, make([]byte, descriptionBytes)...)
 	putWords(buf, w[0])
 	md := p.EP.iface.md
 	if r := md.regions[w[0]]; r != nil && (r.gen != 0 || p.EP.iface.crowded && r.publishCopied()) {
@@ -151,8 +151,8 @@ func onDescribe(p *Packet) {
 		}
 		putWords(buf[8:], uint64(r.slot), r.gen, uint64(len(r.buf)), uint64(r.access), r.base, at)
 	}
-	o.buf = buf
-	p.EP.answer(o)
+	a.buf = buf
+	p.EP.reply(a)
 }
 
 // onDescription learns how to reach a region that was asked for, and maps a window. Whatever is

@@ -130,22 +130,15 @@ func complete(done Completion) {
 }
 
 // start sends as much of an operation as there is room for; Progress sends the rest.
-func (e *EP) start(o *op) { e.startIn(&e.out, o) }
-
-// answer is start for an answer.
-func (e *EP) answer(o *op) (whole bool) { return e.startIn(&e.replies, o) }
-
-// startIn reports whether all of the operation was sent.
-func (e *EP) startIn(l *opList, o *op) (whole bool) {
-	waits := l.first != nil
-	l.push(o)
+func (e *EP) start(o *op) {
+	waits := e.out.first != nil
+	e.out.push(o)
 	if waits {
-		return false
+		return
 	}
-	if _, whole = e.advanceOp(o); !whole {
+	if _, whole := e.advanceOp(o); !whole {
 		e.activate()
 	}
-	return whole
 }
 
 // Flush completes when the peer has served all operations that were begun before.

@@ -5,7 +5,7 @@ import "encoding/binary"
 // advanceOp sends as much of the first operation of out as there is room for. whole reports that it
 // has left out.
 func (e *EP) advanceOp(o *op) (n int, whole bool) {
-	if o.kind != opServe && e.held(o) {
+	if e.held(o) {
 		return 0, false
 	}
 	switch o.kind {
@@ -15,8 +15,6 @@ func (e *EP) advanceOp(o *op) (n int, whole bool) {
 		n, whole = e.sendAtomic(o)
 	case opGet, opFetch:
 		return e.sendCall(o)
-	case opServe:
-		return e.sendReply(o)
 	case opFill: // it is in no list
 	}
 	if whole {

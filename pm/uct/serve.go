@@ -76,14 +76,13 @@ func (e *EP) servedRequest(why status) {
 	if why == statusOK {
 		return
 	}
-	if o := e.replies.last; o != nil && o.reply == replyNak && o.status == why && o.run.Precedes(number) {
-		o.run.Add(number)
+	if n := e.replies.len(); n > 0 && e.replies.at(n-1).addRefused(number, why) {
 		return
 	}
-	if o := e.newReply(replyNak, 0); o != nil {
-		o.status, o.run = why, order.RunOf(number)
+	if a := e.newReply(replyNak, 0); a != nil {
+		a.status, a.run = why, order.RunOf(number)
 		e.answers.Refuse()
-		e.answer(o)
+		e.reply(a)
 	}
 }
 
@@ -112,11 +111,11 @@ func onGet(p *Packet) {
 		e.replyDone(p.Arg, statusOK)
 		return
 	}
-	if o := e.newReply(replyData, p.Arg); o != nil {
-		o.data, o.region, o.incarnation = data, r, r.incarnation
-		if !e.answer(o) && len(data) <= maxSnapshot {
-			o.buf = append(o.buf[:0], data...)
-			o.data, o.region = o.buf, nil
+	if a := e.newReply(replyData, p.Arg); a != nil {
+		a.data, a.source = data, r.use()
+		if !e.reply(a) && len(data) <= maxSnapshot {
+			a.buf = append(a.buf[:0], data...)
+			a.data, a.source = a.buf, regionUse{}
 		}
 	}
 }

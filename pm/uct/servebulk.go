@@ -14,27 +14,27 @@ func onAsk(p *Packet) {
 		return
 	}
 	key, offset, length, at, n := w[0], w[1], w[2], w[3], w[4]
-	o := e.newReply(replyBulk, p.Arg)
-	if o == nil {
+	a := e.newReply(replyBulk, p.Arg)
+	if a == nil {
 		return
 	}
-	o.token, o.bulkPort, o.copied = uint32(w[5]), uint16(w[5]>>32), copied(w[5]>>48)
+	a.token, a.bulkPort, a.copied = uint32(w[5]), uint16(w[5]>>32), copied(w[5]>>48)
 	var within bool
-	if o.piece, within = pull.Serve(length, at, n); !within {
+	if a.piece, within = pull.Serve(length, at, n); !within {
 		at, n = 0, 0
 	}
 	data, r, why := e.iface.md.findPiece(key, offset, length, at, n, RemoteRead)
 	if !within && why == statusOK {
 		why = statusRange
 	}
-	if why == statusOK && n < length && key&exposedBit == 0 && !e.sameSource(p.Arg, o.token, r) {
+	if why == statusOK && n < length && key&exposedBit == 0 && !e.sameSource(p.Arg, a.token, r) {
 		why = statusKey // exposed keys have a turn
 	}
 	e.iface.counts.Served++
-	if o.status = why; why == statusOK {
-		o.data, o.region, o.incarnation = data, r, r.incarnation
+	if a.status = why; why == statusOK {
+		a.data, a.source = data, r.use()
 	}
-	e.answer(o)
+	e.reply(a)
 	if why == statusOK && r.notify != nil && p.Bits == bitFirst {
 		r.notify(e, p.To, RemoteRead, len(data))
 	}
@@ -42,66 +42,66 @@ func onAsk(p *Packet) {
 
 // sendBulk sends as much of a piece as there is room for, straight from the memory, and then
 // confirms it.
-func (e *EP) sendBulk(o *op) (n int, whole bool) {
-	if b := e.ahead(o); b != nil {
+func (e *EP) sendBulk(a *reply) (n int, whole bool) {
+	if b := e.ahead(a); b != nil {
 		defer b.Ahead(e.rank, nil)
 	}
-	for o.status == statusOK && !o.piece.Done() {
-		if o.region.incarnation != o.incarnation {
-			o.status = statusKey // the memory was taken away
+	for a.status == statusOK && !a.piece.Done() {
+		if a.source.over() {
+			a.status = statusKey // the memory was taken away
 			break
 		}
-		if n++; n > bulkPerTurn || !e.sendFrame(o) {
+		if n++; n > bulkPerTurn || !e.sendFrame(a) {
 			return n - 1, false
 		}
 	}
-	buf, err := e.reserve(Header{ID: idSent, Arg: o.id, Bits: uint8(o.status)}, 16)
+	buf, err := e.reserve(Header{ID: idSent, Arg: a.call, Bits: uint8(a.status)}, 16)
 	if err != nil {
 		return n, false
 	}
-	at, size := o.piece.Piece()
+	at, size := a.piece.Piece()
 	putWords(buf, at, size)
 	return n, e.Commit() == nil
 }
 
 // ahead prepares the frames of a turn, if their bytes are sent from where they lie.
-func (e *EP) ahead(o *op) *pm.Bulk {
+func (e *EP) ahead(a *reply) *pm.Bulk {
 	b := e.iface.bulkLink()
-	if b == nil || o.bulkPort == 0 || o.copied > 0 || o.status != statusOK || o.region.incarnation != o.incarnation {
+	if b == nil || a.bulkPort == 0 || a.copied > 0 || a.status != statusOK || a.source.over() {
 		return nil
 	}
-	at, size, _ := o.piece.Next(bulkAhead)
-	b.Ahead(e.rank, o.data[at:at+size])
+	at, size, _ := a.piece.Next(bulkAhead)
+	b.Ahead(e.rank, a.data[at:at+size])
 	return b
 }
 
 // sendFrame sends the next frame of a piece: through the channel if the way is too narrow, or one
 // of both has no socket for it. It is false if nothing can be sent now.
-func (e *EP) sendFrame(o *op) bool {
+func (e *EP) sendFrame(a *reply) bool {
 	b, maxFrame := e.iface.bulkLink(), 0
-	if b != nil && o.bulkPort != 0 {
+	if b != nil && a.bulkPort != 0 {
 		maxFrame = b.MaxFrame(e.rank)
 	}
 	if maxFrame == 0 {
-		at, size, _ := o.piece.Next(uint64(e.iface.maxPayload - dataHead))
-		if !e.sendDataPiece(o, int(at), int(size)) {
+		at, size, _ := a.piece.Next(uint64(e.iface.maxPayload - dataHead))
+		if !e.sendDataPiece(a, int(at), int(size)) {
 			return false
 		}
-		o.piece.Passed(size)
+		a.piece.Passed(size)
 		return true
 	}
-	at, size, _ := o.piece.Next(uint64(maxFrame))
-	size = uint64(b.Fit(e.rank, o.data[at:at+size]))
-	err := b.Send(pm.Frame{Rank: e.rank, Call: o.id, Token: o.token, At: at}, o.bulkPort, o.data[at:at+size], !o.copied.of(at))
+	at, size, _ := a.piece.Next(uint64(maxFrame))
+	size = uint64(b.Fit(e.rank, a.data[at:at+size]))
+	err := b.Send(pm.Frame{Rank: e.rank, Call: a.call, Token: a.token, At: at}, a.bulkPort, a.data[at:at+size], !a.copied.of(at))
 	switch {
 	case err == nil:
-		o.piece.Passed(size)
+		a.piece.Passed(size)
 		e.iface.counts.Streamed += size
 		e.iface.counts.Bulk += size
 	case errors.Is(err, pm.ErrFull):
 		return false
 	case errors.Is(err, pm.ErrFault):
-		o.status = statusKey
+		a.status = statusKey
 	}
 	return true
 }
@@ -123,8 +123,7 @@ func onPutPull(p *Packet) {
 		return
 	}
 	o := e.newOp(opFill, nil)
-	e.serves++
-	o.data, o.region, o.incarnation = memory, r, r.incarnation
+	o.data, o.target = memory, r.use()
 	o.remote = Remote{Key: w[3], Offset: w[4], Port: p.To, From: p.From}
 	o.hasImmediate, o.immediate = p.Bits&bitData != 0, w[5]
 	o.id = e.iface.calls.Add(o)

@@ -145,11 +145,10 @@ var endSignals = []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQ
 // Job returns one job, with what its nodes report while it runs. Its owner also gets the
 // environment.
 func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.GetJobResponse, error) {
-	view, err := consult(ctx, l, func(c *controller, answer func(*scorev1.GetJobResponse, error)) {
+	view, err := observe(ctx, l, func(c *controller) *scorev1.GetJobResponse {
 		j := c.jobs[id]
 		if j == nil || j.state == done {
-			c.call(func(err error) { answer(nil, err) })
-			return
+			return nil
 		}
 		view := c.jobView(j, c.waitingFor(j))
 		view.AlsoRows, view.Start = c.guestRows()[j.id], j.startTrace()
@@ -159,8 +158,7 @@ func (l *Leader) Job(ctx context.Context, id uint64, caller Caller) (*scorev1.Ge
 		if caller.mayControl(id, j.user) == nil {
 			view.Spec = j.spec
 		}
-		response := &scorev1.GetJobResponse{Job: view, Nodes: j.shares()}
-		c.call(func(err error) { answer(response, err) })
+		return &scorev1.GetJobResponse{Job: view, Nodes: j.shares()}
 	})
 	if err != nil {
 		return nil, err
@@ -190,12 +188,11 @@ func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*s
 
 // Explain returns sentences that say why a job waits, or where it runs.
 func (l *Leader) Explain(ctx context.Context, id uint64, caller Caller) (*scorev1.ExplainJobResponse, error) {
-	explained, err := consult(ctx, l, func(c *controller, answer func(*scorev1.ExplainJobResponse, error)) {
-		var explained *scorev1.ExplainJobResponse
+	explained, err := observe(ctx, l, func(c *controller) *scorev1.ExplainJobResponse {
 		if j := c.jobs[id]; j != nil && j.state != done {
-			explained = c.explain(j)
+			return c.explain(j)
 		}
-		c.call(func(err error) { answer(explained, err) })
+		return nil
 	})
 	if err != nil || explained != nil {
 		return explained, err

@@ -8,22 +8,19 @@ import (
 
 // Attach attaches a client to a job. The caller must Close the attachment.
 func (l *Leader) Attach(ctx context.Context, id uint64, options AttachOptions, caller Caller) (*Attachment, error) {
-	return consult(ctx, l, func(c *controller, answer func(*Attachment, error)) {
+	return atOnce(ctx, l, func(c *controller) (*Attachment, error) { // each event waits for its own commit
 		w := newAttachment(l, id, options)
 		j := c.jobs[id]
 		if j == nil {
-			answer(l.attachFinished(w, caller))
-			return
+			return l.attachFinished(w, caller)
 		}
 		if err := caller.mayControl(id, j.user); err != nil {
-			answer(nil, err)
-			return
+			return nil, err
 		}
 		if err := c.attach(j, w); err != nil {
-			answer(nil, err)
-			return
+			return nil, err
 		}
-		answer(w, nil) // each event waits for its own commit
+		return w, nil
 	})
 }
 
@@ -106,17 +103,15 @@ func (a *Attachment) Read(ctx context.Context, job uint64, attempt uint32) error
 // Address returns the present address of a source's agent, since a restarted agent may listen
 // elsewhere. It returns "" if the source has no more output to fetch.
 func (a *Attachment) Address(ctx context.Context, source *Source) string {
-	address, err := consult(ctx, a.leader, func(c *controller, answer func(string, error)) {
+	address, err := atOnce(ctx, a.leader, func(c *controller) (string, error) {
 		j, n := c.jobs[source.Job], c.nodes[source.Node]
 		if j == nil || n == nil || j.forgotten || j.attempts != source.Attempt {
-			answer("", nil)
-			return
+			return "", nil
 		}
 		if p := j.part(source.Node); p == nil || p.lost {
-			answer("", nil)
-			return
+			return "", nil
 		}
-		answer(n.address, nil)
+		return n.address, nil
 	})
 	if err != nil {
 		return ""
@@ -127,9 +122,9 @@ func (a *Attachment) Address(ctx context.Context, source *Source) string {
 // MayHaveOutput reports whether a rank of the source's attempt may have run, or still may. A job whose
 // ranks cannot be started is forgotten at once, and its nodes then refuse those who come for its output.
 func (a *Attachment) MayHaveOutput(ctx context.Context, source *Source) bool {
-	may, err := consult(ctx, a.leader, func(c *controller, answer func(bool, error)) {
+	may, err := atOnce(ctx, a.leader, func(c *controller) (bool, error) {
 		j := c.jobs[source.Job]
-		answer(j == nil || j.attempts != source.Attempt || j.verdict == nil || j.started != 0 || len(j.exits) > 0, nil)
+		return j == nil || j.attempts != source.Attempt || j.verdict == nil || j.started != 0 || len(j.exits) > 0, nil
 	})
 	return may || err != nil
 }

@@ -9,55 +9,44 @@ import (
 
 // Nodes returns the nodes by name.
 func (l *Leader) Nodes(ctx context.Context) (*scorev1.ListNodesResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.ListNodesResponse, error)) {
-		list := &scorev1.ListNodesResponse{Nodes: c.nodeViews(), NowNanos: c.now}
-		c.call(func(err error) { answer(list, err) })
+	return observe(ctx, l, func(c *controller) *scorev1.ListNodesResponse {
+		return &scorev1.ListNodesResponse{Nodes: c.nodeViews(), NowNanos: c.now}
 	})
 }
 
 // Matrix returns the rows and what runs in each.
 func (l *Leader) Matrix(ctx context.Context) (*scorev1.GetMatrixResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetMatrixResponse, error)) {
-		view := c.matrixView()
-		c.call(func(err error) { answer(view, err) })
-	})
+	return observe(ctx, l, (*controller).matrixView)
 }
 
 // Version returns the program's version, the cluster, and the number of its jobs.
 func (l *Leader) Version(ctx context.Context) (*scorev1.GetVersionResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetVersionResponse, error)) {
-		view := c.versionView()
-		c.call(func(err error) { answer(view, err) })
-	})
+	return observe(ctx, l, (*controller).versionView)
 }
 
 // Settings returns the cluster's settings.
 func (l *Leader) Settings(ctx context.Context) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) {
-		settings := c.settings
-		c.call(func(err error) { answer(settings, err) })
-	})
+	return observe(ctx, l, func(c *controller) *scorev1.Settings { return c.settings })
 }
 
 // SetSettings changes the named fields and returns all settings.
 func (l *Leader) SetSettings(ctx context.Context, settings *scorev1.Settings, fields []string) (*scorev1.Settings, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.Settings, error)) { c.setSettings(settings, fields, answer) })
+	return decide(ctx, l, func(c *controller) (*scorev1.Settings, error) { return c.setSettings(settings, fields) })
 }
 
 // Stats returns counts for the metrics.
 func (l *Leader) Stats(ctx context.Context) (Stats, error) {
-	return consult(ctx, l, func(c *controller, answer func(Stats, error)) { answer(c.snapshotStats(), nil) })
+	return atOnce(ctx, l, func(c *controller) (Stats, error) { return c.snapshotStats(), nil })
 }
 
 // Connect starts an agent's stream; serial is the serial number of the agent's certificate, or nil
 // without certificates. A refusal is a sentence for the agent's log.
 func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
-	return consult(ctx, l, func(c *controller, answer func(string, error)) {
+	return atOnce(ctx, l, func(c *controller) (string, error) {
 		if c.members.isRevoked(serial) {
-			answer(nodeRevoked, nil)
-			return
+			return nodeRevoked, nil
 		}
-		answer(c.onHello(hello, link), nil)
+		return c.onHello(hello, link), nil
 	})
 }
 

@@ -10,47 +10,37 @@ import (
 
 // AddToken adds a token with which one daemon may join; by is the user who made it.
 func (l *Leader) AddToken(ctx context.Context, t *pki.Token, by string) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.addToken(t, by, answer) })
-	return err
+	return l.decideOnly(ctx, func(c *controller) error { return c.addToken(t, by) })
 }
 
 // RemoveToken removes a token.
 func (l *Leader) RemoveToken(ctx context.Context, id string) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.removeToken(id, answer) })
-	return err
+	return l.decideOnly(ctx, func(c *controller) error { return c.removeToken(id) })
 }
 
 // Tokens returns the valid tokens by the time of expiry.
 func (l *Leader) Tokens(ctx context.Context) ([]*scorev1.JoinToken, error) {
-	return consult(ctx, l, func(c *controller, answer func([]*scorev1.JoinToken, error)) {
-		list := c.members.tokenList(c.now)
-		c.call(func(err error) { answer(list, err) })
-	})
+	return observe(ctx, l, func(c *controller) []*scorev1.JoinToken { return c.members.tokenList(c.now) })
 }
 
 // Admit exchanges a token for the certificate of a new daemon.
 func (l *Leader) Admit(ctx context.Context, id string, secret []byte, cert *state.Certificate) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.admit(id, secret, cert, answer) })
-	return err
+	return l.decideOnly(ctx, func(c *controller) error { return c.admit(id, secret, cert) })
 }
 
 // Renewed records the renewed certificate of a daemon.
 func (l *Leader) Renewed(ctx context.Context, cert *state.Certificate) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) { c.renewed(cert, answer) })
-	return err
+	return l.decideOnly(ctx, func(c *controller) error { return c.renewed(cert) })
 }
 
 // RevokeCertificates revokes all certificates of a daemon, and returns their number.
 func (l *Leader) RevokeCertificates(ctx context.Context, role, name string) (int, error) {
-	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.revokeCertificates(role, name, answer) })
+	return decide(ctx, l, func(c *controller) (int, error) { return c.revokeCertificates(role, name) })
 }
 
 // Certificates returns those that have not expired, by role, name and expiry.
 func (l *Leader) Certificates(ctx context.Context) ([]*scorev1.DaemonCertificate, error) {
-	return consult(ctx, l, func(c *controller, answer func([]*scorev1.DaemonCertificate, error)) {
-		list := c.members.certificateList(c.now)
-		c.call(func(err error) { answer(list, err) })
-	})
+	return observe(ctx, l, func(c *controller) []*scorev1.DaemonCertificate { return c.members.certificateList(c.now) })
 }
 
 // ClusterTime returns the cluster's time, rounded to seconds as in certificates.

@@ -34,11 +34,9 @@ func (l *Leader) CallerOf(uid uint32, admin bool) Caller {
 // Users returns all users that the cluster knows, by number; only the caller's own record, unless
 // the caller is an operator.
 func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scorev1.User, error) {
-	return consult(ctx, l, func(c *controller, answer func([]*scorev1.User, error)) {
+	return observe(ctx, l, func(c *controller) []*scorev1.User {
 		if !caller.operates() {
-			users := []*scorev1.User{c.userView(c.accounts.of(caller.UID, name))}
-			c.call(func(err error) { answer(users, err) })
-			return
+			return []*scorev1.User{c.userView(c.accounts.of(caller.UID, name))}
 		}
 		all := make(map[uint32]*account)
 		c.readState(func(s *state.State) {
@@ -51,7 +49,7 @@ func (l *Leader) Users(ctx context.Context, caller Caller, name string) ([]*scor
 		for _, uid := range slices.Sorted(maps.Keys(all)) {
 			users = append(users, c.userView(all[uid]))
 		}
-		c.call(func(err error) { answer(users, err) })
+		return users
 	})
 }
 
@@ -75,14 +73,12 @@ var userFields = []string{"role", "share", "jobs", "running", "cpus", "memory", 
 
 // SetUser changes the named fields of a user and returns the user.
 func (l *Leader) SetUser(ctx context.Context, uid uint32, name string, values *scorev1.User, fields []string) (*scorev1.User, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.User, error)) {
+	return decide(ctx, l, func(c *controller) (*scorev1.User, error) {
 		a, err := c.setUser(uid, name, values, fields)
 		if err != nil {
-			answer(nil, err)
-			return
+			return nil, err
 		}
-		view := c.userView(a)
-		c.call(func(err error) { answer(view, err) })
+		return c.userView(a), nil
 	})
 }
 
@@ -157,7 +153,7 @@ func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name strin
 	if !caller.operates() && caller.UID != uid {
 		return nil, fmt.Errorf("%w: only operators may look at other users", ErrDenied)
 	}
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.User, error)) {
+	return observe(ctx, l, func(c *controller) *scorev1.User {
 		a := c.accounts.byUID[uid]
 		c.readState(func(s *state.State) {
 			if record := s.User(uid); a == nil && record != nil {
@@ -167,7 +163,6 @@ func (l *Leader) User(ctx context.Context, caller Caller, uid uint32, name strin
 		if a == nil {
 			a = c.accounts.of(uid, name)
 		}
-		view := c.userView(a)
-		c.call(func(err error) { answer(view, err) })
+		return c.userView(a)
 	})
 }

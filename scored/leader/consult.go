@@ -94,6 +94,34 @@ func (l *Leader) offer(ctx context.Context, input func(*controller)) (over <-cha
 	}
 }
 
+// atOnce returns what f returns. It does not wait for what f saw or did to be committed.
+func atOnce[T any](ctx context.Context, l *Leader, f func(*controller) (T, error)) (T, error) {
+	return consult(ctx, l, func(c *controller, answer func(T, error)) { answer(f(c)) })
+}
+
+// observe returns what read returns, once all that it may have seen is committed.
+func observe[T any](ctx context.Context, l *Leader, read func(*controller) T) (T, error) {
+	return decide(ctx, l, func(c *controller) (T, error) { return read(c), nil })
+}
+
+// decide returns what change returns, once that is committed; an error of change at once.
+func decide[T any](ctx context.Context, l *Leader, change func(*controller) (T, error)) (T, error) {
+	return consult(ctx, l, func(c *controller, answer func(T, error)) {
+		value, err := change(c)
+		if err != nil {
+			answer(value, err)
+			return
+		}
+		c.call(func(err error) { answer(value, err) })
+	})
+}
+
+// decideOnly is decide for a change that returns nothing else.
+func (l *Leader) decideOnly(ctx context.Context, change func(*controller) error) error {
+	_, err := decide(ctx, l, func(c *controller) (struct{}, error) { return struct{}{}, change(c) })
+	return err
+}
+
 // consult gives an input to the controller and waits for its answer.
 func consult[T any](ctx context.Context, l *Leader, input func(c *controller, answer func(T, error))) (T, error) {
 	type reply struct {

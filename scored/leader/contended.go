@@ -22,13 +22,11 @@ type Host struct {
 // forwarding its output takes CPU time from them. In slices without such gangs the job or its user
 // pays for the output.
 func (a *Attachment) Contended(ctx context.Context, job uint64, hosts []Host, alias func(host string) string) ([]Host, error) {
-	return consult(ctx, a.leader, func(c *controller, answer func([]Host, error)) {
-		j := c.jobs[job]
-		if j == nil {
-			answer(nil, nil)
-			return
+	return atOnce(ctx, a.leader, func(c *controller) ([]Host, error) {
+		if j := c.jobs[job]; j != nil {
+			return c.contended(j, hosts, alias), nil
 		}
-		answer(c.contended(j, hosts, alias), nil)
+		return nil, nil
 	})
 }
 

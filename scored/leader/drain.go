@@ -9,7 +9,6 @@ import (
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
-	"strings"
 
 	"go.uber.org/zap"
 )
@@ -30,11 +29,10 @@ func (c *controller) updateDrain(n *node) {
 
 // drainNode keeps new jobs from a node. Its jobs continue, except that those that may be started
 // again are requeued if the drain says so.
-func (c *controller) drainNode(name string, d *state.Drain, answer func(*scorev1.Node, error)) {
+func (c *controller) drainNode(name string, d *state.Drain) (*scorev1.Node, error) {
 	n := c.nodes[name]
 	if n == nil {
-		answer(nil, noNode(name))
-		return
+		return nil, noNode(name)
 	}
 	d.Reason, d.Since = clip(d.Reason), c.now
 	n.drain = d
@@ -44,19 +42,17 @@ func (c *controller) drainNode(name string, d *state.Drain, answer func(*scorev1
 	c.updateDrain(n)
 	c.log("node drained", zap.String("node", name), zap.String("by", d.By), zap.String("reason", d.Reason))
 	c.drainJobs(n)
-	c.answerNode(n, answer)
+	return c.nodeView(n), nil
 }
 
 // resumeNode lets a node take new jobs again.
-func (c *controller) resumeNode(name string, answer func(*scorev1.Node, error)) {
+func (c *controller) resumeNode(name string) (*scorev1.Node, error) {
 	n := c.nodes[name]
 	switch {
 	case n == nil:
-		answer(nil, noNode(name))
-		return
+		return nil, noNode(name)
 	case n.drain == nil:
-		answer(nil, fmt.Errorf("%w: node %s is not drained", ErrState, name))
-		return
+		return nil, fmt.Errorf("%w: node %s is not drained", ErrState, name)
 	}
 	n.drain = nil
 	c.propose(&statepb.Command{Command: &statepb.Command_DrainNode{DrainNode: &statepb.DrainNode{Node: name}}})
@@ -65,24 +61,21 @@ func (c *controller) resumeNode(name string, answer func(*scorev1.Node, error)) 
 		c.setNodeDeadline(n, nodeMemory)
 	}
 	c.log("node resumed", zap.String("node", name))
-	c.answerNode(n, answer)
+	return c.nodeView(n), nil
 }
 
 // removeNode removes a node without jobs from the cluster for good.
-func (c *controller) removeNode(name string, answer func(int, error)) {
+func (c *controller) removeNode(name string) (int, error) {
 	n := c.nodes[name]
 	if n == nil {
-		answer(0, noNode(name))
-		return
+		return 0, noNode(name)
 	}
 	if jobs := c.jobsOn(n); len(jobs) > 0 {
-		answer(0, fmt.Errorf("%w: node %s has %s; drain it first with 'scored node drain %s'", ErrState, name, jobList(jobs), name))
-		return
+		return 0, fmt.Errorf("%w: node %s has %s; drain it first with 'scored node drain %s'", ErrState, name, jobList(jobs), name)
 	}
 	if n.inMatrix {
 		if _, err := c.gang.RemoveNode(gang.NodeID(name)); err != nil {
-			answer(0, fmt.Errorf("%w: %w", ErrState, err))
-			return
+			return 0, fmt.Errorf("%w: %w", ErrState, err)
 		}
 		c.placeDirty, c.planDirty = true, true
 	}
@@ -99,7 +92,7 @@ func (c *controller) removeNode(name string, answer func(int, error)) {
 	}
 	c.closeLink(n.link, "node "+name+" was removed from the cluster; join it again with a new token")
 	c.log("node removed", zap.String("node", name), zap.Int("certificates", revoked))
-	c.call(func(err error) { answer(revoked, err) })
+	return revoked, nil
 }
 
 // forgetOn makes the node forget ended jobs whose output was not read.
@@ -141,49 +134,33 @@ func (c *controller) jobsOn(n *node) (ids []uint64) {
 	return ids
 }
 
-// maxListed bounds the jobs that a sentence names.
-const maxListed = 8
-
 // jobList returns "job 3" or "jobs 3, 5".
 func jobList(ids []uint64) string {
-	words := make([]string, 0, maxListed)
-	for _, id := range ids[:min(len(ids), maxListed)] {
-		words = append(words, fmt.Sprint(id))
+	if len(ids) == 1 {
+		return "job " + gang.List(ids)
 	}
-	text := "job " + strings.Join(words, ", ")
-	if len(ids) > 1 {
-		text = "jobs " + strings.Join(words, ", ")
-	}
-	if len(ids) > maxListed {
-		text += fmt.Sprintf(" and %d more", len(ids)-maxListed)
-	}
-	return text
+	return "jobs " + gang.List(ids)
 }
 
 func noNode(name string) error {
 	return fmt.Errorf("%w: there is no node %q; 'scored node list' shows them", ErrInvalid, clip(name))
 }
 
-func (c *controller) answerNode(n *node, answer func(*scorev1.Node, error)) {
-	view := c.nodeView(n)
-	c.call(func(err error) { answer(view, err) })
-}
-
 // DrainNode keeps new jobs from a node; by is the user who asks. With requeue, jobs that may be
 // started again go back to the queue.
 func (l *Leader) DrainNode(ctx context.Context, node, reason, by string, requeue bool) (*scorev1.Node, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.Node, error)) {
-		c.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue}, answer)
+	return decide(ctx, l, func(c *controller) (*scorev1.Node, error) {
+		return c.drainNode(node, &state.Drain{Reason: reason, By: by, Requeue: requeue})
 	})
 }
 
 // ResumeNode lets a drained node take jobs again.
 func (l *Leader) ResumeNode(ctx context.Context, node string) (*scorev1.Node, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.Node, error)) { c.resumeNode(node, answer) })
+	return decide(ctx, l, func(c *controller) (*scorev1.Node, error) { return c.resumeNode(node) })
 }
 
 // RemoveNode removes a node without jobs from the cluster, and returns how many of its certificates
 // were revoked.
 func (l *Leader) RemoveNode(ctx context.Context, node string) (int, error) {
-	return consult(ctx, l, func(c *controller, answer func(int, error)) { c.removeNode(node, answer) })
+	return decide(ctx, l, func(c *controller) (int, error) { return c.removeNode(node) })
 }

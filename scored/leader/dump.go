@@ -10,15 +10,15 @@ import (
 // DumpSources returns the nodes that have contexts of a running job, or of one of its ranks. The
 // caller must control the job.
 func (l *Leader) DumpSources(ctx context.Context, r *scorev1.DumpJobRequest, caller Caller) ([]*Source, error) {
-	return consult(ctx, l, func(c *controller, answer func([]*Source, error)) {
+	return atOnce(ctx, l, func(c *controller) ([]*Source, error) {
 		jobs, err := l.jobsOf(c, r.GetJobId(), caller)
 		switch {
 		case err != nil:
-			answer(nil, err)
+			return nil, err
 		case r.GetJobId() == 0 || jobs[0].state != running && jobs[0].state != ending:
-			answer(nil, fmt.Errorf("%w: job %d does not run yet; it has no channels", ErrState, r.GetJobId()))
+			return nil, fmt.Errorf("%w: job %d does not run yet; it has no channels", ErrState, r.GetJobId())
 		default:
-			answer(c.dumpSources(jobs[0], r))
+			return c.dumpSources(jobs[0], r)
 		}
 	})
 }

@@ -12,9 +12,7 @@ import (
 // all; as many as an answer holds, and where to continue.
 func (l *Leader) History(ctx context.Context, r *scorev1.GetHistoryRequest, caller Caller) (*scorev1.GetHistoryResponse, error) {
 	// The committed state has only committed ends, but the answer waits for earlier decisions.
-	if _, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
-		c.call(func(err error) { answer(struct{}{}, err) })
-	}); err != nil {
+	if err := l.decideOnly(ctx, func(*controller) error { return nil }); err != nil {
 		return nil, err
 	}
 	var records []*state.Job

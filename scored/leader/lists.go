@@ -84,12 +84,11 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 		}
 		begins = false
 	}
-	views, err := consult(ctx, l, func(c *controller, answer func([]*scorev1.Job, error)) {
+	views, err := observe(ctx, l, func(c *controller) []*scorev1.Job {
 		if begins {
 			list.last = c.nextJob - 1
 		}
-		views := c.listed(&list)
-		c.call(func(err error) { answer(views, err) })
+		return c.listed(&list)
 	})
 	if err != nil {
 		return nil, err
@@ -101,10 +100,9 @@ func (l *Leader) Jobs(ctx context.Context, r *scorev1.ListJobsRequest, caller Ca
 
 // bounds finds where a list with a limit begins and ends.
 func (l *Leader) bounds(ctx context.Context, list *listing) error {
-	ids, err := consult(ctx, l, func(c *controller, answer func([]uint64, error)) {
+	ids, err := observe(ctx, l, func(c *controller) []uint64 {
 		list.last = c.nextJob - 1
-		ids := list.open(c)
-		c.call(func(err error) { answer(ids, err) })
+		return list.open(c)
 	})
 	if err != nil {
 		return err

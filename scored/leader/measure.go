@@ -154,7 +154,7 @@ func (c *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 
 // Top returns all unfinished jobs, and the matrix.
 func (l *Leader) Top(ctx context.Context) (*scorev1.GetTopResponse, error) {
-	return consult(ctx, l, func(c *controller, answer func(*scorev1.GetTopResponse, error)) { answer(c.topView(), nil) })
+	return atOnce(ctx, l, func(c *controller) (*scorev1.GetTopResponse, error) { return c.topView(), nil })
 }
 
 // JobShares are the reports of a job's nodes.
@@ -165,13 +165,13 @@ type JobShares struct {
 
 // Shares returns the reports on all jobs that have places, by number.
 func (l *Leader) Shares(ctx context.Context) ([]JobShares, error) {
-	return consult(ctx, l, func(c *controller, answer func([]JobShares, error)) {
+	return atOnce(ctx, l, func(c *controller) ([]JobShares, error) {
 		var all []JobShares
 		for _, j := range c.sortedJobs() {
 			if j.active() {
 				all = append(all, JobShares{j.id, j.shares()})
 			}
 		}
-		answer(all, nil)
+		return all, nil
 	})
 }

@@ -164,60 +164,56 @@ func (m *members) certificateList(now int64) (list []*scorev1.DaemonCertificate)
 const nodeRevoked = "the certificate of this node was revoked; join it again with a new token"
 
 // addToken adds a token with which one daemon may join.
-func (c *controller) addToken(t *pki.Token, by string, answer func(struct{}, error)) {
+func (c *controller) addToken(t *pki.Token, by string) error {
 	record := &state.Token{ID: t.ID, Role: string(t.Role), Verifier: t.Verifier(), Expires: t.Expires.UnixNano(), MadeBy: by}
 	if err := c.members.addToken(record, c.now); err != nil {
-		answer(struct{}{}, err)
-		return
+		return err
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_AddToken{AddToken: &statepb.AddToken{Token: &statepb.Token{
 		Id: record.ID, Role: record.Role, Verifier: record.Verifier, ExpiresNanos: record.Expires, MadeBy: by,
 	}}}})
-	c.call(func(err error) { answer(struct{}{}, err) })
+	return nil
 }
 
-func (c *controller) removeToken(id string, answer func(struct{}, error)) {
+func (c *controller) removeToken(id string) error {
 	if err := c.members.removeToken(id, c.now); err != nil {
-		answer(struct{}{}, err)
-		return
+		return err
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_RemoveToken{RemoveToken: &statepb.RemoveToken{Id: id}}})
-	c.call(func(err error) { answer(struct{}{}, err) })
+	return nil
 }
 
-func (c *controller) admit(id string, secret []byte, cert *state.Certificate, answer func(struct{}, error)) {
+func (c *controller) admit(id string, secret []byte, cert *state.Certificate) error {
 	taken, err := c.members.admit(id, secret, cert, c.now)
 	if err != nil {
-		answer(struct{}{}, err)
-		return
+		return err
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_Admit{Admit: &statepb.Admit{TokenId: id, Certificate: certificateProto(cert)}}})
 	if taken > 0 {
 		c.sendRevoked()
 	}
-	c.call(func(err error) { answer(struct{}{}, err) })
+	return nil
 }
 
-func (c *controller) renewed(cert *state.Certificate, answer func(struct{}, error)) {
+func (c *controller) renewed(cert *state.Certificate) error {
 	c.members.renewed(cert, c.now)
 	c.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(cert)}}})
-	c.call(func(err error) { answer(struct{}{}, err) })
+	return nil
 }
 
 // revokeCertificates revokes all certificates of a daemon, and disconnects an agent.
-func (c *controller) revokeCertificates(role, name string, answer func(int, error)) {
+func (c *controller) revokeCertificates(role, name string) (int, error) {
 	c.members.forget(c.now)
 	count := c.members.revoke(role, name)
 	if count == 0 {
-		answer(0, fmt.Errorf("%w: %s %s has no certificate that could be revoked; 'scored cert list' shows them", ErrInvalid, clip(role), clip(name)))
-		return
+		return 0, fmt.Errorf("%w: %s %s has no certificate that could be revoked; 'scored cert list' shows them", ErrInvalid, clip(role), clip(name))
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_RevokeCertificates{RevokeCertificates: &statepb.RevokeCertificates{Role: role, Name: name}}})
 	c.sendRevoked()
 	if n := c.nodes[name]; n != nil && role == string(pki.Agent) {
 		c.closeLink(n.link, nodeRevoked)
 	}
-	c.call(func(err error) { answer(count, err) })
+	return count, nil
 }
 
 // sendRevoked sends the revoked certificates to this server's listeners and to all agents.

@@ -27,24 +27,18 @@ func TestMembers(t *testing.T) {
 		serial++
 		return &state.Certificate{Serial: []byte{serial}, Role: "agent", Name: name, Expires: w.b.now + int64(time.Hour)}
 	}
-	do := func(f func(answer func(struct{}, error))) (got error) {
-		got = errors.New("not answered")
-		f(func(_ struct{}, err error) { got = err })
-		w.settle()
-		return got
-	}
-	add := func(tk *pki.Token) error {
-		return do(func(answer func(struct{}, error)) { w.b.addToken(tk, "root", answer) })
-	}
 	admit := func(tk *pki.Token, secret []byte, c *state.Certificate) error {
-		return do(func(answer func(struct{}, error)) { w.b.admit(tk.ID, secret, c, answer) })
+		err := w.b.admit(tk.ID, secret, c)
+		w.settle()
+		return err
 	}
 	first, second, short := token(time.Hour), token(time.Hour), token(time.Second)
 	for _, tk := range []*pki.Token{first, second, short} {
-		if err := add(tk); err != nil {
+		if err := w.b.addToken(tk, "root"); err != nil {
 			t.Fatal(err)
 		}
 	}
+	w.settle()
 	w.restart() // the next leader has the tokens and certificates
 	w.b.observeRevoked = func(serials [][]byte) { revoked = serials }
 	if err := admit(first, second.Secret, cert("n1")); !errors.Is(err, ErrDenied) {
@@ -65,9 +59,10 @@ func TestMembers(t *testing.T) {
 	if err := admit(second, second.Secret, wrong); !errors.Is(err, ErrDenied) {
 		t.Errorf("wrong role: %v", err)
 	}
-	if err := do(func(answer func(struct{}, error)) { w.b.renewed(cert("n1"), answer) }); err != nil {
+	if err := w.b.renewed(cert("n1")); err != nil {
 		t.Error(err)
 	}
+	w.settle()
 	if len(revoked) != 0 {
 		t.Errorf("revoked: %x", revoked)
 	}
@@ -77,17 +72,13 @@ func TestMembers(t *testing.T) {
 	if len(revoked) != 2 {
 		t.Errorf("revoked: %x", revoked)
 	}
-	count := -1
-	w.b.revokeCertificates("agent", "n1", func(n int, err error) { count = n })
+	count, _ := w.b.revokeCertificates("agent", "n1")
 	w.settle()
 	if count != 1 || len(revoked) != 3 {
 		t.Errorf("%d revoked, the revoked know %x", count, revoked)
 	}
-	var refused error
-	w.b.revokeCertificates("agent", "n1", func(_ int, err error) { refused = err })
-	w.settle()
-	if !errors.Is(refused, ErrInvalid) {
-		t.Errorf("nothing to revoke: %v", refused)
+	if _, err := w.b.revokeCertificates("agent", "n1"); !errors.Is(err, ErrInvalid) {
+		t.Errorf("nothing to revoke: %v", err)
 	}
 	w.restart()
 	if got := fmt.Sprintf("%x", w.b.members.revoked()); got != fmt.Sprintf("%x", revoked) {

@@ -6,7 +6,6 @@ import (
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"slices"
-	"strings"
 )
 
 // nodeViews returns the nodes as users see them.
@@ -112,9 +111,5 @@ func (c *controller) closedTo(j *job) string {
 	if len(words) == 0 {
 		return ""
 	}
-	text := strings.Join(words[:min(len(words), maxListed)], ", ")
-	if len(words) > maxListed {
-		text += fmt.Sprintf(" and %d more", len(words)-maxListed)
-	}
-	return "nodes that take no new jobs: " + text
+	return "nodes that take no new jobs: " + gang.List(words)
 }

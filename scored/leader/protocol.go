@@ -17,11 +17,10 @@ func (l *Leader) Protocol() (version uint32) {
 
 // Raise switches the log to a later protocol. All servers must understand it.
 func (l *Leader) Raise(ctx context.Context, version uint32) error {
-	_, err := consult(ctx, l, func(c *controller, answer func(struct{}, error)) {
+	return l.decideOnly(ctx, func(c *controller) error {
 		c.raiseProtocol(version)
-		c.call(func(err error) { answer(struct{}{}, err) })
+		return nil
 	})
-	return err
 }
 
 func (c *controller) raiseProtocol(version uint32) {

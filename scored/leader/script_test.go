@@ -162,13 +162,16 @@ func (s *scripted) run(words []string) {
 		}
 	case "drain": // node, "requeue" or "wait", reason
 		d := &state.Drain{By: "root", Requeue: words[2] == "requeue", Reason: strings.Join(words[3:], " ")}
-		s.b.drainNode(words[1], d, func(_ *scorev1.Node, err error) { s.noteRefusal(err) })
+		_, err := s.b.drainNode(words[1], d)
+		s.noteRefusal(err)
 		s.settle()
 	case "resume":
-		s.b.resumeNode(words[1], func(_ *scorev1.Node, err error) { s.noteRefusal(err) })
+		_, err := s.b.resumeNode(words[1])
+		s.noteRefusal(err)
 		s.settle()
 	case "remove":
-		s.b.removeNode(words[1], func(_ int, err error) { s.noteRefusal(err) })
+		_, err := s.b.removeNode(words[1])
+		s.noteRefusal(err)
 		s.settle()
 	case "known":
 		ids := []uint64{}
@@ -182,9 +185,11 @@ func (s *scripted) run(words []string) {
 			s.t.Fatalf("%v", err)
 		}
 		set := &scorev1.Settings{SliceNanos: d.Nanoseconds(), NodeSilenceNanos: d.Nanoseconds()}
-		s.b.setSettings(set, []string{words[0] + "_nanos"}, func(_ *scorev1.Settings, err error) {
+		if _, err = s.b.setSettings(set, []string{words[0] + "_nanos"}); err != nil {
 			s.note("answer: %v", err)
-		})
+		} else {
+			s.b.call(func(err error) { s.note("answer: %v", err) }) // as decide does
+		}
 		s.settle()
 	default:
 		s.t.Fatalf("unknown line %v", words)

@@ -84,16 +84,12 @@ const (
 const MinAgePerPoint = 100 * time.Millisecond
 
 // setSettings changes the named fields, which take effect at once.
-func (c *controller) setSettings(from *scorev1.Settings, names []string, answer func(*scorev1.Settings, error)) {
+func (c *controller) setSettings(from *scorev1.Settings, names []string) (*scorev1.Settings, error) {
 	next, err := c.changedSettings(from, names)
 	if err == nil {
 		err = c.applySettings(next)
 	}
-	if err != nil {
-		answer(nil, err)
-		return
-	}
-	c.call(func(err error) { answer(next, err) })
+	return next, err
 }
 
 // changedSettings returns the present settings with the named fields of others.

@@ -23,13 +23,12 @@ const (
 // list, or else always the same node for a user that is not excluded, since it keeps what was sent before.
 func (l *Leader) StageSeed(ctx context.Context, uid uint32, list, exclude []string) (node, address string, err error) {
 	type seed struct{ node, address string }
-	s, err := consult(ctx, l, func(c *controller, answer func(seed, error)) {
+	s, err := atOnce(ctx, l, func(c *controller) (seed, error) {
 		n := c.stageSeed(uid, list, exclude)
 		if n == nil {
-			answer(seed{}, fmt.Errorf("%w: no node is there that could take the job's files; 'scored node list' shows them", ErrState))
-			return
+			return seed{}, fmt.Errorf("%w: no node is there that could take the job's files; 'scored node list' shows them", ErrState)
 		}
-		answer(seed{n.name, n.address}, nil)
+		return seed{n.name, n.address}, nil
 	})
 	return s.node, s.address, err
 }
@@ -56,18 +55,17 @@ type Peers struct {
 
 // Peers returns the agents of all nodes, or of one node only, which must be connected.
 func (l *Leader) Peers(ctx context.Context, only string) (Peers, error) {
-	return consult(ctx, l, func(c *controller, answer func(Peers, error)) {
+	return atOnce(ctx, l, func(c *controller) (Peers, error) {
 		if only == "" {
-			answer(c.peers(), nil)
-			return
+			return c.peers(), nil
 		}
 		switch n := c.nodes[only]; {
 		case n == nil:
-			answer(Peers{}, fmt.Errorf("%w: there is no node %s", ErrInvalid, only))
+			return Peers{}, fmt.Errorf("%w: there is no node %s", ErrInvalid, only)
 		case n.link == nil:
-			answer(Peers{}, fmt.Errorf("%w: node %s is not connected; 'scored node list' shows which nodes are", ErrState, only))
+			return Peers{}, fmt.Errorf("%w: node %s is not connected; 'scored node list' shows which nodes are", ErrState, only)
 		default:
-			answer(Peers{Addresses: map[string]string{only: n.address}}, nil)
+			return Peers{Addresses: map[string]string{only: n.address}}, nil
 		}
 	})
 }

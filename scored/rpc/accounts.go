@@ -95,10 +95,7 @@ func (u users) GetHistory(ctx context.Context, r *connect.Request[scorev1.GetHis
 	if err != nil {
 		return nil, err
 	}
-	if err := u.checkFound(ctx, len(list.GetJobs()), r.Msg); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(list), nil
+	return respond(list, u.checkFound(ctx, len(list.GetJobs()), r.Msg))
 }
 
 // listRequest is a request for a page of a user's jobs.

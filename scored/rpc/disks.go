@@ -64,8 +64,5 @@ func (a agents) GetDisk(ctx context.Context, _ *connect.Request[scorev1.GetDiskR
 		return nil, err
 	}
 	disk, err := a.Servers.Disk()
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.GetDiskResponse{Disk: diskView(disk)}), nil
+	return respond(&scorev1.GetDiskResponse{Disk: diskView(disk)}, err)
 }

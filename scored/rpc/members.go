@@ -35,18 +35,12 @@ func (u users) CreateToken(ctx context.Context, r *connect.Request[scorev1.Creat
 // ListTokens implements ClusterServiceHandler.
 func (u users) ListTokens(ctx context.Context, _ *connect.Request[scorev1.ListTokensRequest]) (*connect.Response[scorev1.ListTokensResponse], error) {
 	tokens, err := u.Leader.Tokens(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.ListTokensResponse{Tokens: tokens}), nil
+	return respond(&scorev1.ListTokensResponse{Tokens: tokens}, err)
 }
 
 // RemoveToken implements ClusterServiceHandler.
 func (u users) RemoveToken(ctx context.Context, r *connect.Request[scorev1.RemoveTokenRequest]) (*connect.Response[scorev1.RemoveTokenResponse], error) {
-	if err := u.Leader.RemoveToken(ctx, r.Msg.GetId()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.RemoveTokenResponse{}), nil
+	return respond(&scorev1.RemoveTokenResponse{}, u.Leader.RemoveToken(ctx, r.Msg.GetId()))
 }
 
 // ListCertificates implements ClusterServiceHandler.
@@ -55,10 +49,7 @@ func (u users) ListCertificates(
 	_ *connect.Request[scorev1.ListCertificatesRequest],
 ) (*connect.Response[scorev1.ListCertificatesResponse], error) {
 	certificates, err := u.Leader.Certificates(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.ListCertificatesResponse{Certificates: certificates}), nil
+	return respond(&scorev1.ListCertificatesResponse{Certificates: certificates}, err)
 }
 
 // RevokeCertificates implements ClusterServiceHandler.
@@ -70,10 +61,7 @@ func (u users) RevokeCertificates(
 		return nil, err
 	}
 	count, err := u.Leader.RevokeCertificates(ctx, r.Msg.GetRole(), r.Msg.GetName())
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.RevokeCertificatesResponse{Revoked: uint32(count)}), nil
+	return respond(&scorev1.RevokeCertificatesResponse{Revoked: uint32(count)}, err)
 }
 
 // mayRevoke refuses to revoke a server that counts for the majority: the others would wait for it,

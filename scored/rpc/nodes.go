@@ -17,26 +17,17 @@ func (u users) DrainNode(ctx context.Context, r *connect.Request[scorev1.DrainNo
 		return nil, err
 	}
 	node, err := u.Leader.DrainNode(ctx, r.Msg.GetNode(), r.Msg.GetReason(), identity.GetUser(), r.Msg.GetRequeue())
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.DrainNodeResponse{Node: node}), nil
+	return respond(&scorev1.DrainNodeResponse{Node: node}, err)
 }
 
 // ResumeNode implements ClusterServiceHandler.
 func (u users) ResumeNode(ctx context.Context, r *connect.Request[scorev1.ResumeNodeRequest]) (*connect.Response[scorev1.ResumeNodeResponse], error) {
 	node, err := u.Leader.ResumeNode(ctx, r.Msg.GetNode())
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.ResumeNodeResponse{Node: node}), nil
+	return respond(&scorev1.ResumeNodeResponse{Node: node}, err)
 }
 
 // RemoveNode implements ClusterServiceHandler.
 func (u users) RemoveNode(ctx context.Context, r *connect.Request[scorev1.RemoveNodeRequest]) (*connect.Response[scorev1.RemoveNodeResponse], error) {
 	revoked, err := u.Leader.RemoveNode(ctx, r.Msg.GetNode())
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.RemoveNodeResponse{Revoked: uint32(revoked)}), nil
+	return respond(&scorev1.RemoveNodeResponse{Revoked: uint32(revoked)}, err)
 }

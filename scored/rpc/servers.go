@@ -133,10 +133,7 @@ func (a agents) Enrol(ctx context.Context, r *connect.Request[scorev1.EnrolReque
 		return nil, invalid("%q is no address at which the other servers reach this one; set server.advertise", r.Msg.GetAddress())
 	}
 	voter, err := a.AddServer(name, r.Msg)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.EnrolResponse{Voter: voter}), nil
+	return respond(&scorev1.EnrolResponse{Voter: voter}, err)
 }
 
 // maxAddress bounds an address: a host name of 253 bytes and a port.
@@ -147,11 +144,7 @@ func (a agents) Admit(ctx context.Context, r *connect.Request[scorev1.JoinReques
 	if _, err := a.server(ctx); err != nil {
 		return nil, err
 	}
-	answer, err := a.Registrar.Admit(ctx, r.Msg)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(answer), nil
+	return respond(a.Registrar.Admit(ctx, r.Msg))
 }
 
 // Describe implements ServerServiceHandler.

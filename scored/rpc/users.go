@@ -90,6 +90,14 @@ func withoutCompression() connect.HandlerOption {
 	return connect.WithCompression("gzip", nil, nil)
 }
 
+// respond returns the message unless there is an error.
+func respond[T any](message *T, err error) (*connect.Response[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return connect.NewResponse(message), nil
+}
+
 // Submit implements JobServiceHandler.
 func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequest]) (*connect.Response[scorev1.SubmitResponse], error) {
 	if err := checkSpec(r.Msg.GetSpec()); err != nil {
@@ -113,10 +121,7 @@ func (u users) Submit(ctx context.Context, r *connect.Request[scorev1.SubmitRequ
 	} else {
 		id, err = u.Leader.SubmitOnce(ctx, *key, spec, identity, callerOf(ctx))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.SubmitResponse{JobId: id}), nil
+	return respond(&scorev1.SubmitResponse{JobId: id}, err)
 }
 
 // keyOf returns the key of a submission, or nil.
@@ -142,10 +147,7 @@ func (u users) ListJobs(ctx context.Context, r *connect.Request[scorev1.ListJobs
 	if err != nil {
 		return nil, err
 	}
-	if err := u.checkFound(ctx, len(list.GetJobs()), r.Msg); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(list), nil
+	return respond(list, u.checkFound(ctx, len(list.GetJobs()), r.Msg))
 }
 
 // GetJob implements JobServiceHandler.
@@ -168,11 +170,7 @@ func (u users) GetJob(ctx context.Context, r *connect.Request[scorev1.GetJobRequ
 
 // ExplainJob implements JobServiceHandler.
 func (u users) ExplainJob(ctx context.Context, r *connect.Request[scorev1.ExplainJobRequest]) (*connect.Response[scorev1.ExplainJobResponse], error) {
-	explained, err := u.Leader.Explain(ctx, r.Msg.GetJobId(), callerOf(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(explained), nil
+	return respond(u.Leader.Explain(ctx, r.Msg.GetJobId(), callerOf(ctx)))
 }
 
 // CancelJob implements JobServiceHandler.
@@ -185,10 +183,7 @@ func (u users) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJ
 	if r.Msg.GetAtOnce() {
 		end = u.Leader.Kill
 	}
-	if err := end(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.CancelJobResponse{}), nil
+	return respond(&scorev1.CancelJobResponse{}, end(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()))
 }
 
 // maxReason bounds the reason for a requeue or a drain: a line or two on a terminal.
@@ -203,63 +198,40 @@ func (u users) RequeueJob(ctx context.Context, r *connect.Request[scorev1.Requeu
 	if err != nil {
 		return nil, err
 	}
-	if err := u.Leader.Requeue(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser(), r.Msg.GetReason()); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.RequeueJobResponse{}), nil
+	return respond(&scorev1.RequeueJobResponse{}, u.Leader.Requeue(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser(), r.Msg.GetReason()))
 }
 
 // SignalJob implements JobServiceHandler.
 func (u users) SignalJob(ctx context.Context, r *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error) {
-	if err := u.Leader.Signal(ctx, r.Msg.GetJobId(), r.Msg.GetSignal(), callerOf(ctx)); err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.SignalJobResponse{}), nil
+	return respond(&scorev1.SignalJobResponse{}, u.Leader.Signal(ctx, r.Msg.GetJobId(), r.Msg.GetSignal(), callerOf(ctx)))
 }
 
 // WaitJob implements JobServiceHandler.
 func (u users) WaitJob(ctx context.Context, r *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
 	job, err := u.Leader.Wait(ctx, r.Msg.GetJobId(), callerOf(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.WaitJobResponse{Job: job}), nil
+	return respond(&scorev1.WaitJobResponse{Job: job}, err)
 }
 
 // ListChannels implements JobServiceHandler.
 func (u users) ListChannels(ctx context.Context, r *connect.Request[scorev1.ListChannelsRequest]) (*connect.Response[scorev1.ListChannelsResponse], error) {
-	channels, err := u.Leader.Channels(ctx, r.Msg, callerOf(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(channels), nil
+	return respond(u.Leader.Channels(ctx, r.Msg, callerOf(ctx)))
 }
 
 // ListNodes implements ClusterServiceHandler.
 func (u users) ListNodes(ctx context.Context, _ *connect.Request[scorev1.ListNodesRequest]) (*connect.Response[scorev1.ListNodesResponse], error) {
-	nodes, err := u.Leader.Nodes(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(nodes), nil
+	return respond(u.Leader.Nodes(ctx))
 }
 
 // GetSettings implements ClusterServiceHandler.
 func (u users) GetSettings(ctx context.Context, _ *connect.Request[scorev1.GetSettingsRequest]) (*connect.Response[scorev1.GetSettingsResponse], error) {
 	settings, err := u.Leader.Settings(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.GetSettingsResponse{Settings: settings}), nil
+	return respond(&scorev1.GetSettingsResponse{Settings: settings}, err)
 }
 
 // SetSettings implements ClusterServiceHandler.
 func (u users) SetSettings(ctx context.Context, r *connect.Request[scorev1.SetSettingsRequest]) (*connect.Response[scorev1.SetSettingsResponse], error) {
 	settings, err := u.Leader.SetSettings(ctx, r.Msg.GetSettings(), r.Msg.GetFields())
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(&scorev1.SetSettingsResponse{Settings: settings}), nil
+	return respond(&scorev1.SetSettingsResponse{Settings: settings}, err)
 }
 
 // SwitchMetrics implements ClusterServiceHandler.
@@ -269,11 +241,7 @@ func (u users) SwitchMetrics(_ context.Context, r *connect.Request[scorev1.Switc
 
 // GetMatrix implements ClusterServiceHandler.
 func (u users) GetMatrix(ctx context.Context, _ *connect.Request[scorev1.GetMatrixRequest]) (*connect.Response[scorev1.GetMatrixResponse], error) {
-	matrix, err := u.Leader.Matrix(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return connect.NewResponse(matrix), nil
+	return respond(u.Leader.Matrix(ctx))
 }
 
 // GetTop implements ClusterServiceHandler.

@@ -45,16 +45,13 @@ type certificateData struct {
 	Revoked      bool   `json:"revoked"`
 }
 
+func certificateDataOf(c *scorev1.DaemonCertificate) certificateData {
+	return certificateData{hex.EncodeToString(c.GetSerial()), c.GetRole(), c.GetName(), c.GetExpiresNanos(), c.GetRevoked()}
+}
+
 func printCertificates(out io.Writer, certificates []*scorev1.DaemonCertificate, asJSON bool) error {
 	if asJSON {
-		list := make([]certificateData, 0, len(certificates))
-		for _, c := range certificates {
-			list = append(list, certificateData{hex.EncodeToString(c.GetSerial()), c.GetRole(), c.GetName(), c.GetExpiresNanos(), c.GetRevoked()})
-		}
-		return printJSON(out, struct {
-			Schema       int               `json:"schema"`
-			Certificates []certificateData `json:"certificates"`
-		}{schema, list})
+		return printJSONList(out, "certificates", certificates, certificateDataOf)
 	}
 	t := newTable(out, "ROLE", "NAME", "EXPIRES", "STATE", "SERIAL")
 	for _, c := range certificates {
@@ -71,9 +68,8 @@ func printCertificates(out io.Writer, certificates []*scorev1.DaemonCertificate,
 func PrintCertificate(out io.Writer, own *pki.Credentials) error {
 	name := own.Name()
 	return printJSON(out, struct {
-		Schema      int             `json:"schema"`
 		Certificate certificateData `json:"certificate"`
-	}{schema, certificateData{hex.EncodeToString(own.Serial()), string(name.Role), name.Name, own.Expires().UnixNano(), false}})
+	}{certificateData{hex.EncodeToString(own.Serial()), string(name.Role), name.Name, own.Expires().UnixNano(), false}})
 }
 
 func certRevokeCommand(c *caller) *cobra.Command {
@@ -102,11 +98,10 @@ server remove', which revokes its certificates, too.`,
 			}
 			if asJSON {
 				return printJSON(command.OutOrStdout(), struct {
-					Schema  int    `json:"schema"`
 					Role    string `json:"role"`
 					Name    string `json:"name"`
 					Revoked uint32 `json:"certificates_revoked"`
-				}{schema, arguments[0], arguments[1], reply.Msg.GetRevoked()})
+				}{arguments[0], arguments[1], reply.Msg.GetRevoked()})
 			}
 			_, err = fmt.Fprintf(command.OutOrStdout(), "revoked: %d\n", reply.Msg.GetRevoked())
 			return err

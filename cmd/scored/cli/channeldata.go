@@ -67,8 +67,7 @@ func printChannelsJSON(out io.Writer, reply *scorev1.ListChannelsResponse) error
 		list = append(list, newChannelData(channel))
 	}
 	return printJSON(out, struct {
-		Schema   int           `json:"schema"`
 		Channels []channelData `json:"channels"`
 		Silent   []string      `json:"silent"`
-	}{schema, list, nonNil(reply.GetSilent())})
+	}{list, nonNil(reply.GetSilent())})
 }

@@ -36,9 +36,8 @@ sent next; KEPT are messages that are not acknowledged. No daemon is needed.`,
 			}
 			if asJSON {
 				return printJSON(command.OutOrStdout(), struct {
-					Schema   int            `json:"schema"`
 					Channels []*dump.Report `json:"channels"`
-				}{schema, reports})
+				}{reports})
 			}
 			for i, report := range reports {
 				if i > 0 {

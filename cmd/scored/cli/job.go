@@ -184,11 +184,10 @@ func jobExplainCommand(c *caller) *cobra.Command {
 
 func printExplanationJSON(out io.Writer, id uint64, reply *scorev1.ExplainJobResponse) error {
 	return printJSON(out, struct {
-		Schema        int      `json:"schema"`
 		ID            uint64   `json:"id"`
 		Lines         []string `json:"lines"`
 		Resource      string   `json:"resource"`
 		JobsBefore    uint32   `json:"jobs_before"`
 		EarliestNanos int64    `json:"earliest_start_nanos"`
-	}{schema, id, nonNil(reply.GetLines()), reply.GetResource(), reply.GetJobsBefore(), reply.GetEarliestStartNanos()})
+	}{id, nonNil(reply.GetLines()), reply.GetResource(), reply.GetJobsBefore(), reply.GetEarliestStartNanos()})
 }

@@ -61,12 +61,11 @@ func printJobJSON(out io.Writer, reply *scorev1.GetJobResponse) error {
 		ranks = append(ranks, newRankData(rank))
 	}
 	return printJSON(out, struct {
-		Schema             int         `json:"schema"`
 		Job                jobData     `json:"job"`
 		Ranks              []rankData  `json:"ranks"`
 		Shares             []shareData `json:"shares"`
 		MeasuredSinceNanos int64       `json:"measured_since_nanos"`
-	}{schema, newJobData(reply.GetJob()), ranks, newSharesData(reply.GetNodes()), reply.GetMeasuredSinceNanos()})
+	}{newJobData(reply.GetJob()), ranks, newSharesData(reply.GetNodes()), reply.GetMeasuredSinceNanos()})
 }
 
 func printJob(out io.Writer, reply *scorev1.GetJobResponse) error {

@@ -54,12 +54,11 @@ type cellData struct {
 
 func printMatrixJSON(out io.Writer, matrix *scorev1.GetMatrixResponse) error {
 	return printJSON(out, struct {
-		Schema      int       `json:"schema"`
 		Term        uint64    `json:"term"`
 		PlanVersion uint64    `json:"plan_version"`
 		RowOn       int32     `json:"row_on"`
 		Rows        []rowData `json:"rows"`
-	}{schema, matrix.GetTerm(), matrix.GetPlanVersion(), matrix.GetRowOn(), newRowsData(matrix)})
+	}{matrix.GetTerm(), matrix.GetPlanVersion(), matrix.GetRowOn(), newRowsData(matrix)})
 }
 
 func newRowsData(matrix *scorev1.GetMatrixResponse) []rowData {

@@ -39,7 +39,6 @@ func metricsCommand(c *caller) *cobra.Command {
 
 // overviewData is the state of the whole cluster in a few figures.
 type overviewData struct {
-	Schema           int        `json:"schema"`
 	Cluster          string     `json:"cluster"`
 	NodesUp          int        `json:"nodes_up"`
 	Nodes            int        `json:"nodes"`
@@ -78,7 +77,7 @@ func askOverview(command *cobra.Command, daemon *client.Client) (*overviewData, 
 		return nil, err
 	}
 	overview := &overviewData{
-		Schema: schema, Cluster: version.Msg.GetCluster(), Nodes: len(nodes.GetNodes()),
+		Cluster: version.Msg.GetCluster(), Nodes: len(nodes.GetNodes()),
 		JobsRunning: version.Msg.GetJobsRunning(), JobsQueued: version.Msg.GetJobsQueued(),
 		Rows: len(matrix.Msg.GetRows()), PlanVersion: matrix.Msg.GetPlanVersion(),
 		SliceNanos: settings.Msg.GetSettings().GetSliceNanos(),
@@ -206,13 +205,12 @@ func printSwitchJSON(out io.Writer, reply *scorev1.SwitchMetricsResponse) error 
 		groups = append(groups, group{g.GetNode(), g.GetJobId(), steps, newFlushesData(g.GetFlushes())})
 	}
 	return printJSON(out, struct {
-		Schema           int        `json:"schema"`
 		Groups           []group    `json:"groups"`
 		Skew             *stepsData `json:"skew,omitempty"`
 		ToRunning        *stepsData `json:"to_running,omitempty"`
 		MissedBoundaries uint64     `json:"missed_boundaries"`
 		LateFreezes      uint64     `json:"late_freezes"`
-	}{schema, groups, newStepsData(reply.GetSkew()), newStepsData(reply.GetToRunning()), reply.GetMissedBoundaries(), reply.GetLateFreezes()})
+	}{groups, newStepsData(reply.GetSkew()), newStepsData(reply.GetToRunning()), reply.GetMissedBoundaries(), reply.GetLateFreezes()})
 }
 
 func printSwitch(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {

@@ -210,9 +210,8 @@ it must join with a new token.
 			})
 			return withDone(asJSON, func() error {
 				return printJSON(command.OutOrStdout(), struct {
-					Schema  int           `json:"schema"`
 					Removed []removedNode `json:"removed"`
-				}{schema, removed})
+				}{removed})
 			}, err)
 		}),
 	}

@@ -72,14 +72,7 @@ func nodeWord(node *scorev1.Node) string {
 }
 
 func printNodesJSON(out io.Writer, nodes []*scorev1.Node) error {
-	list := make([]nodeData, 0, len(nodes))
-	for _, node := range nodes {
-		list = append(list, newNodeData(node))
-	}
-	return printJSON(out, struct {
-		Schema int        `json:"schema"`
-		Nodes  []nodeData `json:"nodes"`
-	}{schema, list})
+	return printJSONList(out, "nodes", nodes, newNodeData)
 }
 
 func printNodes(out io.Writer, nodes []*scorev1.Node) error {
@@ -121,9 +114,8 @@ func linkWord(node *scorev1.Node) string {
 
 func printNodeJSON(out io.Writer, node *scorev1.Node) error {
 	return printJSON(out, struct {
-		Schema int      `json:"schema"`
-		Node   nodeData `json:"node"`
-	}{schema, newNodeData(node)})
+		Node nodeData `json:"node"`
+	}{newNodeData(node)})
 }
 
 // printNode shows a node at the instant now of the leader's clock.

@@ -42,14 +42,7 @@ func serverListCommand(c *caller) *cobra.Command {
 				return err
 			}
 			if asJSON {
-				list := make([]serverData, 0, len(reply.Msg.GetServers()))
-				for _, s := range reply.Msg.GetServers() {
-					list = append(list, serverDataOf(s))
-				}
-				return printJSON(command.OutOrStdout(), struct {
-					Schema  int          `json:"schema"`
-					Servers []serverData `json:"servers"`
-				}{schema, list})
+				return printJSONList(command.OutOrStdout(), "servers", reply.Msg.GetServers(), serverDataOf)
 			}
 			t := newTable(command.OutOrStdout(), "SERVER", "ADDRESS", "ROLE", "HEALTH", "VERSION", "PROTOCOLS")
 			for _, s := range reply.Msg.GetServers() {
@@ -105,9 +98,8 @@ remaining servers would have no majority.`,
 // printRemoved prints the name of what was removed for programs.
 func printRemoved(out io.Writer, name string) error {
 	return printJSON(out, struct {
-		Schema  int    `json:"schema"`
 		Removed string `json:"removed"`
-	}{schema, name})
+	}{name})
 }
 
 func serverStepDownCommand(c *caller) *cobra.Command {
@@ -124,9 +116,8 @@ func serverStepDownCommand(c *caller) *cobra.Command {
 			leader := reply.Msg.GetLeader()
 			if asJSON {
 				return printJSON(command.OutOrStdout(), struct {
-					Schema int    `json:"schema"`
 					Leader string `json:"leader"`
-				}{schema, leader})
+				}{leader})
 			}
 			if leader == "" {
 				leader = "none yet; see 'scored server list'"

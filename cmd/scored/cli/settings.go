@@ -136,7 +136,6 @@ func printSettingsJSON(out io.Writer, values *scorev1.Settings) error {
 		return errNoSettings
 	}
 	return printJSON(out, struct {
-		Schema       int     `json:"schema"`
 		SliceNanos   int64   `json:"slice_nanos"`
 		MaxRows      uint32  `json:"max_rows"`
 		MemoryPerCPU uint64  `json:"memory_per_cpu_bytes"`
@@ -148,7 +147,7 @@ func printSettingsJSON(out io.Writer, values *scorev1.Settings) error {
 		MaxProcesses uint32  `json:"max_processes"`         // 0: the default
 		KillWait     int64   `json:"kill_wait_nanos"`       // 0: the default
 	}{
-		schema, values.GetSliceNanos(), values.GetMaxRows(), values.GetDefaultMemoryPerCpuBytes(),
+		values.GetSliceNanos(), values.GetMaxRows(), values.GetDefaultMemoryPerCpuBytes(),
 		values.GetAgePerPointNanos(), values.GetWeightStep(), values.GetUsageHalfLifeNanos(), values.FairSharePoints,
 		values.GetNodeSilenceNanos(), values.GetMaxProcesses(), values.GetKillWaitNanos(),
 	})

@@ -128,7 +128,6 @@ func (s Saved) sentence() string {
 
 // snapshotData is a saved snapshot as --json shows it.
 type snapshotData struct {
-	Schema     int    `json:"schema"`
 	Path       string `json:"path"`
 	Cluster    string `json:"cluster"`
 	Version    string `json:"version"`
@@ -146,7 +145,7 @@ type snapshotData struct {
 
 func (s Saved) data(path string) snapshotData {
 	return snapshotData{
-		Schema: schema, Path: path, Cluster: s.Cluster, Version: s.Version, SavedNanos: s.SavedNanos, Term: s.Term, Bytes: s.bytes,
+		Path: path, Cluster: s.Cluster, Version: s.Version, SavedNanos: s.SavedNanos, Term: s.Term, Bytes: s.bytes,
 		Users: len(s.State.Users()), Nodes: len(s.State.Nodes()),
 		Unfinished: s.State.Unfinished(), Finished: len(s.State.Finished()), NextJob: s.State.NextJob(),
 	}

@@ -103,11 +103,10 @@ func printStagedJSON(out io.Writer, reply *scorev1.ListStagedResponse) error {
 		staged = append(staged, stagedData{s.GetNode(), s.GetUid(), s.GetUser(), s.GetFiles(), s.GetBytes(), s.GetHeld()})
 	}
 	return printJSON(out, struct {
-		Schema      int          `json:"schema"`
 		Staged      []stagedData `json:"staged"`
 		Silent      []string     `json:"silent"`
 		Unconnected []string     `json:"unconnected"`
-	}{schema, staged, nonNil(reply.GetSilent()), nonNil(reply.GetUnconnected())})
+	}{staged, nonNil(reply.GetSilent()), nonNil(reply.GetUnconnected())})
 }
 
 // warnOfMissing names the nodes without a connection, whose files are not "listed" or "removed", and

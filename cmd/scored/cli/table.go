@@ -40,24 +40,35 @@ func (t *table) row(cells ...string) {
 // flush prints the table.
 func (t *table) flush() error { return t.writer.Flush() }
 
-// printJSON prints one object for programs. The object's first member is the schema.
-func printJSON(out io.Writer, value any) error {
-	text, err := encodeJSON(value, "")
+// printJSON prints one object for programs, with the schema as its first member.
+func printJSON(out io.Writer, object any) error {
+	text, err := encodeJSON(object, "")
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(text)
+	_, err = fmt.Fprintf(out, "{\n  \"schema\": %d,%s", schema, text[1:])
 	return err
 }
 
-// printJSONLine prints one object on a line of its own.
-func printJSONLine(out io.Writer, value any) error {
-	text, err := json.Marshal(value)
+// printJSONLine does the same on a line.
+func printJSONLine(out io.Writer, object any) error {
+	text, err := json.Marshal(object)
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(append(quote.JSON(text), '\n'))
+	_, err = fmt.Fprintf(out, "{\"schema\":%d,%s\n", schema, quote.JSON(text)[1:])
 	return err
+}
+
+// printJSONList prints an object with one list, of what data makes of each element.
+func printJSONList[T, D any](out io.Writer, name string, all []T, data func(T) D) error {
+	list := newJSONList(out, name)
+	for _, v := range all {
+		if err := list.add(data(v)); err != nil {
+			return err
+		}
+	}
+	return list.close()
 }
 
 // encodeJSON returns a value as lines that begin with prefix, but for the first.

@@ -41,10 +41,9 @@ Whoever has the token can join: treat it as a password.`,
 			}
 			if asJSON {
 				return printJSON(command.OutOrStdout(), struct {
-					Schema int       `json:"schema"`
-					Token  string    `json:"token"`
-					About  tokenData `json:"about"`
-				}{schema, reply.Msg.GetToken(), tokenDataOf(reply.Msg.GetAbout())})
+					Token string    `json:"token"`
+					About tokenData `json:"about"`
+				}{reply.Msg.GetToken(), tokenDataOf(reply.Msg.GetAbout())})
 			}
 			fmt.Fprintf(
 				command.ErrOrStderr(),
@@ -96,14 +95,7 @@ func tokenListCommand(c *caller) *cobra.Command {
 
 func printTokens(out io.Writer, tokens []*scorev1.JoinToken, asJSON bool) error {
 	if asJSON {
-		list := make([]tokenData, 0, len(tokens))
-		for _, t := range tokens {
-			list = append(list, tokenDataOf(t))
-		}
-		return printJSON(out, struct {
-			Schema int         `json:"schema"`
-			Tokens []tokenData `json:"tokens"`
-		}{schema, list})
+		return printJSONList(out, "tokens", tokens, tokenDataOf)
 	}
 	t := newTable(out, "TOKEN", "ROLE", "EXPIRES", "MADE BY")
 	for _, token := range tokens {

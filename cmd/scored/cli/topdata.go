@@ -4,7 +4,6 @@ import "score/scored/api/scorev1"
 
 // topData is a frame of top as --json prints it.
 type topData struct {
-	Schema      int          `json:"schema"`
 	NowNanos    int64        `json:"now_nanos"`
 	Cluster     string       `json:"cluster"`
 	Nodes       uint32       `json:"nodes"`
@@ -40,7 +39,7 @@ type topJobData struct {
 func newTopData(top *scorev1.GetTopResponse) topData {
 	on := jobsOn(top.GetMatrix())
 	data := topData{
-		Schema: schema, NowNanos: top.GetNowNanos(), Cluster: top.GetCluster(), Nodes: top.GetNodes(), NodesUp: top.GetNodesUp(),
+		NowNanos: top.GetNowNanos(), Cluster: top.GetCluster(), Nodes: top.GetNodes(), NodesUp: top.GetNodesUp(),
 		PlanVersion: top.GetMatrix().GetPlanVersion(), RowOn: top.GetMatrix().GetRowOn(), Rows: newRowsData(top.GetMatrix()),
 		Jobs: make([]topJobData, 0, len(top.GetJobs())), JobsLeftOut: top.GetJobsLeftOut(),
 		ToRunning: newStepsData(top.GetToRunning()), Skew: newStepsData(top.GetSkew()),

@@ -42,12 +42,5 @@ func newUserData(u *scorev1.User) userData {
 }
 
 func printUsersJSON(out io.Writer, users []*scorev1.User) error {
-	list := make([]userData, 0, len(users))
-	for _, u := range users {
-		list = append(list, newUserData(u))
-	}
-	return printJSON(out, struct {
-		Schema int        `json:"schema"`
-		Users  []userData `json:"users"`
-	}{schema, list})
+	return printJSONList(out, "users", users, newUserData)
 }

@@ -16,7 +16,6 @@ import (
 
 // versionData is the output of scored version.
 type versionData struct {
-	Schema  int    `json:"schema"`
 	Program string `json:"program"`
 	Cluster string `json:"cluster,omitempty"`
 	Daemon  string `json:"daemon,omitempty"`
@@ -34,7 +33,7 @@ func versionCommand(c *caller) *cobra.Command {
 		Args:  cmdline.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			own := protocol.Own()
-			data := versionData{Schema: schema, Program: api.Version(), ProtocolOldest: own.Oldest, ProtocolNewest: own.Newest}
+			data := versionData{Program: api.Version(), ProtocolOldest: own.Oldest, ProtocolNewest: own.Newest}
 			if err := c.askVersion(command, &data); err != nil && !errors.Is(err, client.ErrNoCluster) {
 				return err
 			}

@@ -13,8 +13,8 @@
 //		switch effect.Kind {
 //		case wire.Reply:
 //			connections[effect.Rank].Write(effect.Bytes)
-//		case wire.FenceReady:
-//			collective.Add(fence.Op{Kind: fence.KindFence, Seq: effect.Seq}, effect.Bytes)
+//		case wire.Event:
+//			carryOut(effect.Event) // and answer by server.Do
 //		case wire.Abort, wire.Violation:
 //			endJob(effect)
 //		...

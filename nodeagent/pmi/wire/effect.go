@@ -9,13 +9,9 @@ const (
 	// Reply: write Bytes to Rank. Bytes are valid until the next call of the
 	// server.
 	Reply Kind = iota + 1
-	// FenceReady: exchange Bytes with the other nodes of the job under number Seq and give the data
-	// of all nodes to FenceDone. Jobs of one node have no such effect. The caller may keep Bytes.
-	FenceReady
-	// NameOp: carry out Name on the name table and answer with NameResult.
-	NameOp
-	// SpawnRequest: start the job that Spawn describes for Rank, and answer with SpawnResult.
-	SpawnRequest
+	// Event: carry out Event, which is FenceReady, NameOp or Spawn of the engine. The caller may keep
+	// it.
+	Event
 	// Abort: Rank ends the job with exit code Code, for the reason Message,
 	// which may be empty. It gets no reply.
 	Abort
@@ -38,9 +34,7 @@ type Effect struct {
 	Kind    Kind
 	Rank    int
 	Bytes   []byte
-	Seq     uint64
-	Name    pmi.NameOp
-	Spawn   *pmi.SpawnRequest
+	Event   *pmi.Event
 	Code    int
 	Message string
 	Err     error

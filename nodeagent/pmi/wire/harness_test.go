@@ -71,21 +71,30 @@ func (j *testJob) handle(node int, effects []Effect) {
 		case Reply:
 			j.replies[effect.Rank] = append(j.replies[effect.Rank], effect.Bytes...)
 			continue
-		case FenceReady:
-			j.carry(node, j.trees[node].Add(fence.Op{Seq: effect.Seq}, effect.Bytes))
-		case NameOp:
-			if j.onName != nil {
-				ok, port := j.onName(effect.Name)
-				j.handle(node, j.servers[node].NameResult(effect.Name.ID, ok, port))
-			}
-		case SpawnRequest:
-			if j.onSpawn != nil {
-				j.handle(node, j.servers[node].SpawnResult(effect.Spawn.ID, j.onSpawn(effect.Spawn)))
-			}
+		case Event:
+			j.carryOut(node, effect.Event)
 		default:
 		}
 		j.others = append(j.others, effect)
 	}
+}
+
+// carryOut does what an event asks for.
+func (j *testJob) carryOut(node int, event *pmi.Event) {
+	switch {
+	case event.Kind == pmi.EventFenceReady:
+		j.carry(node, j.trees[node].Add(fence.Op{Seq: event.Seq}, event.Data))
+	case event.Kind == pmi.EventNameOp && j.onName != nil:
+		ok, port := j.onName(event.Name)
+		j.do(node, func(e *pmi.Engine) { e.NameResult(event.Name.ID, ok, port) })
+	case event.Kind == pmi.EventSpawn && j.onSpawn != nil:
+		j.do(node, func(e *pmi.Engine) { e.SpawnResult(event.Spawn.ID, j.onSpawn(event.Spawn)) })
+	}
+}
+
+// do calls f with the engine of a node.
+func (j *testJob) do(node int, f func(*pmi.Engine)) {
+	j.handle(node, j.servers[node].Do(func(e *pmi.Engine) error { f(e); return nil }))
 }
 
 // carry delivers what a node's tree sends.
@@ -95,7 +104,9 @@ func (j *testJob) carry(node int, effects []fence.Effect) {
 		case fence.Send:
 			j.carry(effect.To, j.trees[effect.To].Receive(node, effect.Message))
 		case fence.Done:
-			j.handle(node, j.servers[node].FenceDone(effect.Message.Op.Seq, slices.Concat(effect.Message.Data...)))
+			j.handle(node, j.servers[node].Do(func(e *pmi.Engine) error {
+				return e.FenceDone(effect.Message.Op.Seq, slices.Concat(effect.Message.Data...))
+			}))
 		case fence.Failed, fence.Large:
 			j.t.Errorf("node %d: %v", node, effect.Err)
 		}

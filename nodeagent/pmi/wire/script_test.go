@@ -69,9 +69,9 @@ func (s *script) input(line string) {
 		fmt.Fprintf(&s.out, "  phase %d\n", s.job.gone(number))
 	case "name":
 		port := strings.Join(words[3:], " ")
-		s.job.handle(0, s.job.servers[0].NameResult(uint64(number), words[2] == "ok", port))
+		s.job.do(0, func(e *pmi.Engine) { e.NameResult(uint64(number), words[2] == "ok", port) })
 	case "spawn":
-		s.job.handle(0, s.job.servers[0].SpawnResult(uint64(number), spawnResult(line, words)))
+		s.job.do(0, func(e *pmi.Engine) { e.SpawnResult(uint64(number), spawnResult(line, words)) })
 	default:
 		s.t.Fatalf("what is %q?", line)
 	}
@@ -136,18 +136,27 @@ func (s *script) print() {
 	s.job.others = nil
 }
 
+func (s *script) printEvent(e *pmi.Event) {
+	switch e.Kind {
+	case pmi.EventFenceReady:
+		fmt.Fprintf(&s.out, "  fence %d ready\n", e.Seq)
+	case pmi.EventNameOp:
+		fmt.Fprintf(&s.out, "  name request %+v of rank %d\n", e.Name, e.Rank)
+	case pmi.EventSpawn:
+		fmt.Fprintf(&s.out, "  spawn request of rank %d: %+v\n", e.Rank, *e.Spawn)
+	default:
+		s.t.Fatalf("unknown event %+v", e)
+	}
+}
+
 func (s *script) printEffect(e *Effect) {
 	switch e.Kind {
 	case Contact:
 		fmt.Fprintf(&s.out, "  contact %d\n", e.Rank)
 	case Finalized:
 		fmt.Fprintf(&s.out, "  finalized %d\n", e.Rank)
-	case FenceReady:
-		fmt.Fprintf(&s.out, "  fence %d ready\n", e.Seq)
-	case NameOp:
-		fmt.Fprintf(&s.out, "  name request %+v of rank %d\n", e.Name, e.Rank)
-	case SpawnRequest:
-		fmt.Fprintf(&s.out, "  spawn request of rank %d: %+v\n", e.Rank, *e.Spawn)
+	case Event:
+		s.printEvent(e.Event)
 	case Abort:
 		fmt.Fprintf(&s.out, "  abort by rank %d, code %d, %q\n", e.Rank, e.Code, e.Message)
 	case Violation:

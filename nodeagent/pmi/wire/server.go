@@ -92,43 +92,6 @@ func (s *Server) OnRespawned(rank, incarnation int) []Effect {
 	})
 }
 
-// FenceDone ends the fence of a FenceReady with the data of all nodes, including this one, in any
-// order, and releases the ranks. A repeated call does nothing.
-func (s *Server) FenceDone(seq uint64, data []byte) []Effect {
-	s.begin()
-	if s.ended {
-		return nil
-	}
-	if err := s.engine.FenceDone(seq, data); err != nil {
-		s.violate(NoRank, err)
-		return s.effects
-	}
-	s.deliver()
-	return s.effects
-}
-
-// NameResult answers a NameOp as [pmi.Engine.NameResult] does.
-func (s *Server) NameResult(id uint64, ok bool, text string) []Effect {
-	s.begin()
-	if s.ended {
-		return nil
-	}
-	s.engine.NameResult(id, ok, text)
-	s.deliver()
-	return s.effects
-}
-
-// SpawnResult answers a SpawnRequest.
-func (s *Server) SpawnResult(id uint64, result pmi.SpawnResult) []Effect {
-	s.begin()
-	if s.ended {
-		return nil
-	}
-	s.engine.SpawnResult(id, result)
-	s.deliver()
-	return s.effects
-}
-
 func (s *Server) begin() {
 	clear(s.effects)
 	s.effects, s.out = s.effects[:0], s.out[:0]
@@ -176,12 +139,9 @@ func (s *Server) deliverOne(event *pmi.Event) {
 		s.reply(event.Rank, start)
 	case pmi.EventContact:
 		s.effects = append(s.effects, Effect{Kind: Contact, Rank: event.Rank})
-	case pmi.EventFenceReady:
-		s.effects = append(s.effects, Effect{Kind: FenceReady, Seq: event.Seq, Bytes: event.Data})
-	case pmi.EventNameOp:
-		s.effects = append(s.effects, Effect{Kind: NameOp, Rank: event.Rank, Name: event.Name})
-	case pmi.EventSpawn:
-		s.effects = append(s.effects, Effect{Kind: SpawnRequest, Rank: event.Rank, Spawn: event.Spawn})
+	case pmi.EventFenceReady, pmi.EventNameOp, pmi.EventSpawn:
+		kept := *event // the engine uses its own again
+		s.effects = append(s.effects, Effect{Kind: Event, Rank: event.Rank, Event: &kept})
 	case pmi.EventAbort:
 		s.ended = true
 		s.effects = append(s.effects, Effect{Kind: Abort, Rank: event.Rank, Code: event.Code, Message: event.Value})

@@ -6,29 +6,36 @@ type Pending interface {
 	Retry() error
 }
 
-// pendingList is a queue of operations. To remove the first of them takes constant time, however many
-// wait, over many removals.
-type pendingList struct {
-	ops   []Pending
+// queue is what waits in the order of its coming. To remove the first of it takes constant time,
+// however much waits, over many removals.
+type queue[T any] struct {
+	all   []T
 	first int // those before it were removed
 }
 
-func (l *pendingList) push(p Pending) { l.ops = append(l.ops, p) }
+func (q *queue[T]) push(v T) { q.all = append(q.all, v) }
 
-func (l *pendingList) len() int { return len(l.ops) - l.first }
+func (q *queue[T]) len() int { return len(q.all) - q.first }
 
-func (l *pendingList) at(n int) Pending { return l.ops[l.first+n] }
+func (q *queue[T]) at(n int) T { return q.all[q.first+n] }
+
+// pop removes the first, and returns it.
+func (q *queue[T]) pop() T {
+	v := q.at(0)
+	q.remove(1)
+	return v
+}
 
 // remove removes the first n.
-func (l *pendingList) remove(n int) {
-	clear(l.ops[l.first : l.first+n])
-	l.first += n
-	if l.first < l.len() {
+func (q *queue[T]) remove(n int) {
+	clear(q.all[q.first : q.first+n])
+	q.first += n
+	if q.first < q.len() {
 		return
 	}
-	left := copy(l.ops, l.ops[l.first:])
-	clear(l.ops[left:])
-	l.ops, l.first = l.ops[:left], 0
+	left := copy(q.all, q.all[q.first:])
+	clear(q.all[left:])
+	q.all, q.first = q.all[:left], 0
 }
 
 // Pend appends an operation to the queue of those that wait for resources.
