@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"runtime"
 	"score/channels/abi"
 	"score/flowctl"
@@ -11,7 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
+
+// pageBytes is a multiple of what the system gives back.
+var pageBytes = os.Getpagesize()
 
 // scribble writes nonsense into the image that looks almost right: records, ring
 // positions, table entries, and plain random words.
@@ -24,7 +30,12 @@ func scribble(img *Image, random *rand.Rand) {
 		return abi.Commit(int(random.Uint32N(1<<random.IntN(25))), uint8(random.IntN(9)), random.Uint32N(1<<random.IntN(20)))
 	}
 	put := func(at, v uint64) { atomic.StoreUint64(img.mem.u64(at), v) }
-	switch random.IntN(11) {
+	switch random.IntN(12) {
+	case 11: // pages that its rank gives back to the system: all of them become zero at once
+		pages := len(img.mem) / pageBytes
+		first := random.IntN(pages)
+		last := first + 1 + random.IntN(min(pages-first, 4))
+		_ = unix.Madvise(img.mem[first*pageBytes:last*pageBytes], unix.MADV_REMOVE) // a heap has no file
 	case 10: // a lane's end, in front of the reader perhaps
 		at := line(l.SharedRing, l.SharedBytes)
 		put(at+16, random.Uint64N(20))

@@ -178,7 +178,7 @@ func awaitFiles(stored <-chan struct{}) bool {
 
 func (s *steward) noteStuck(err error) {
 	if errors.Is(err, cgroup.ErrNotEmpty) {
-		s.note(fmt.Sprintf("node %s: processes of the job do not end, a device or file system may hold them: %v", s.job.node, err))
+		s.note(fmt.Sprintf("node %s: processes of the job do not end, a device, file system or debugger may hold them: %v", s.job.node, err))
 		return
 	}
 	s.note(fmt.Sprintf("node %s: the processes of the job cannot be ended: %v", s.job.node, err))

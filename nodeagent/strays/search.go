@@ -16,8 +16,10 @@ import (
 )
 
 const (
-	// pause is the time between two searches.
-	pause = 10 * time.Millisecond
+	// firstPause is the time between two searches at first. It doubles up to lastPause: a process that
+	// the kernel does not end is found again and again, maybe for ever, and each search reads /proc.
+	firstPause = 10 * time.Millisecond
+	lastPause  = 320 * time.Millisecond
 	// doubt bounds the checks of processes that show no environment because they are executing a
 	// program, which takes a millisecond, longer on a busy machine.
 	doubt = time.Second
@@ -46,18 +48,27 @@ type searcher struct {
 }
 
 // run kills the processes that carry the mark, until there is none, too many are silent, or ctx
-// ends.
-func (s *searcher) run(ctx context.Context) {
-	for until := time.Now().Add(doubt); ctx.Err() == nil && len(s.silent) <= maxSilent; wait.Sleep(ctx, pause) {
+// ends. It returns how often it has searched.
+func (s *searcher) run(ctx context.Context) (rounds int) {
+	until, pause := time.Now().Add(doubt), firstPause
+	for ; ctx.Err() == nil && len(s.silent) <= maxSilent; pause = rest(ctx, pause) {
+		rounds++
 		kills, doubts := s.round()
 		if kills > 0 {
 			until = time.Now().Add(doubt)
 			continue
 		}
 		if doubts == 0 || time.Now().After(until) {
-			return
+			return rounds
 		}
 	}
+	return rounds
+}
+
+// rest waits between two searches, and returns for how long the next time.
+func rest(ctx context.Context, pause time.Duration) time.Duration {
+	wait.Sleep(ctx, pause)
+	return min(2*pause, lastPause)
 }
 
 // round checks all processes once, except those that are silent. It counts those that it has

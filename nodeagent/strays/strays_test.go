@@ -1,11 +1,13 @@
 package strays
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"score/tests/tracer"
 	"syscall"
 	"testing"
 	"time"
@@ -141,4 +143,28 @@ func TestStraysAreKilledByTheirMark(t *testing.T) {
 	if hasMark([]byte("A=b\x00"+mark+"2\x00"), mark) || hasMark(nil, mark) {
 		t.Error("a mark where there is none")
 	}
+}
+
+// A process that the kernel does not end is searched for again seldom: each search reads all of /proc.
+func TestAProcessThatDoesNotEndIsSearchedForSeldom(t *testing.T) {
+	mark := fmt.Sprintf("%s=held-%d", Variable, os.Getpid())
+	stray := exec.Command("sleep", "1000")
+	stray.Env = []string{mark}
+	if err := stray.Start(); err != nil {
+		t.Fatal(err)
+	}
+	tracing := tracer.Hold(t, stray.Process.Pid, nil)
+	const (
+		during = 2 * time.Second
+		// most is what the first five pauses and then the longest ones leave time for.
+		most = 6 + int(during/lastPause)
+	)
+	ctx, cancel := context.WithTimeout(t.Context(), during)
+	defer cancel()
+	s := searcher{uid: self, mark: mark, silent: make(map[int]<-chan struct{})}
+	if rounds := s.run(ctx); rounds > most || ctx.Err() == nil {
+		t.Errorf("%d searches in %v, want at most %d; the process lives: %v", rounds, during, most, ctx.Err() != nil)
+	}
+	_ = tracing.Process.Kill()
+	_ = stray.Wait() // it was killed
 }

@@ -23,7 +23,7 @@ const (
 func New(size *scorev1.Terminal, user *launch.User) (master, slave int, err error) {
 	master, err = unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return -1, -1, err
+		return -1, -1, explain(err)
 	}
 	defer func() {
 		if err != nil {
@@ -44,6 +44,17 @@ func New(size *scorev1.Terminal, user *launch.User) (master, slave int, err erro
 		return -1, -1, err
 	}
 	return master, slave, nil
+}
+
+// ErrNone means that the host has no more pseudoterminals: programs of all its users share them.
+var ErrNone = errors.New("the host's pseudoterminals are all in use (kernel.pty.max); leave out --pty or use other nodes")
+
+// explain returns ErrNone for the error of Linux for that, which speaks of a device without space.
+func explain(err error) error {
+	if errors.Is(err, unix.ENOSPC) {
+		return ErrNone
+	}
+	return err
 }
 
 // openPeer opens the slave of a pseudoterminal. It does not use its path, where another file system
