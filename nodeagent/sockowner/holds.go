@@ -1,6 +1,7 @@
 package sockowner
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 
@@ -10,7 +11,7 @@ import (
 // Holds reports whether a process has the socket with the inode open. It returns false for a
 // process whose descriptors it may not see.
 func Holds(pid int, inode uint64) bool {
-	dir, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	dir, err := openDescriptors(pid)
 	if err != nil {
 		return false
 	}
@@ -32,4 +33,19 @@ func Holds(pid int, inode uint64) bool {
 			}
 		}
 	}
+}
+
+// Hides reports whether the kernel shows nobody but root which descriptors a process has: its program
+// is a file that its user may execute and not read, or it has more rights than its user.
+func Hides(pid int) bool {
+	dir, err := openDescriptors(pid)
+	if err != nil {
+		return errors.Is(err, unix.EACCES)
+	}
+	_ = unix.Close(dir)
+	return false
+}
+
+func openDescriptors(pid int) (dir int, err error) {
+	return unix.Open("/proc/"+strconv.Itoa(pid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 }

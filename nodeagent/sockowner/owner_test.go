@@ -72,6 +72,9 @@ func TestOwnerOfTheOtherEnd(t *testing.T) {
 	if !Holds(os.Getpid(), owner.Inode) {
 		t.Error("this process holds it")
 	}
+	if Hides(os.Getpid()) || Hides(-1) {
+		t.Error("a process hides that shows its descriptors, or is not there")
+	}
 	if Holds(os.Getppid(), owner.Inode) || Holds(-1, owner.Inode) || Holds(os.Getpid(), 1) {
 		t.Error("nobody else holds it")
 	}

@@ -25,10 +25,12 @@ func (s *steward) finishAdmission() {
 	s.loop.Expect()
 }
 
-// ownsSocket reports whether a socket belongs to the job: it was made in the job's control group,
-// or a process of the job holds it.
+// ownsSocket reports whether a socket of the job's user belongs to the job: it was made in the job's
+// control group, or a process of the job holds it. Without a control group it may be that of a process
+// which shows nobody what it holds.
 func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
-	if owner.Group != 0 && owner.Group == s.groupID() {
+	group := s.groupID()
+	if owner.Group != 0 && owner.Group == group {
 		return true
 	}
 	k := s.job.index(rank)
@@ -37,7 +39,11 @@ func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	}
 	// It is a descendant of the rank, or the rank is so new that its pid is not
 	// known yet. This case is rare, so it may check every process.
-	return slices.ContainsFunc(s.jobProcesses(), func(pid int) bool { return sockowner.Holds(pid, owner.Inode) })
+	processes := s.jobProcesses()
+	if slices.ContainsFunc(processes, func(pid int) bool { return sockowner.Holds(pid, owner.Inode) }) {
+		return true
+	}
+	return group == 0 && slices.ContainsFunc(processes, sockowner.Hides)
 }
 
 // groupID returns the number of the job's control group, 0 without one.
