@@ -117,10 +117,8 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []m
 	return wanted, nil
 }
 
-// errTooLarge refuses files before they have been read, which may take hours.
-var errTooLarge = fmt.Errorf("the staged files take more than %d GiB; leave large ones on a shared file system", api.MaxStagedBytes>>30)
-
-// digest reads the file once, for its length and digest. There is room for so many bytes.
+// digest reads the file once, for its length and digest. There is room for so many bytes: a larger one
+// is refused before it is read, which may take hours.
 func (s *source) digest(ctx context.Context, room int64) error {
 	file, err := s.open()
 	if err != nil {
@@ -128,7 +126,7 @@ func (s *source) digest(ctx context.Context, room int64) error {
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err == nil && info.Size() > room {
-		return errTooLarge
+		return api.ErrStagedBytes
 	}
 	sum, n, buffer := sha256.New(), int64(0), make([]byte, stageChunk)
 	for {
@@ -142,7 +140,7 @@ func (s *source) digest(ctx context.Context, room int64) error {
 		case err != nil:
 			return fmt.Errorf("cannot stage the file %s: %w", s.path, err)
 		case n > room: // it grows, or has no length, as in /proc
-			return errTooLarge
+			return api.ErrStagedBytes
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}

@@ -49,7 +49,7 @@ func TestLargeFilesAreNotReadToTheirEnd(t *testing.T) {
 		bytes int64
 		want  error
 	}{
-		{t.Context(), api.MaxStagedBytes + 1, errTooLarge},
+		{t.Context(), api.MaxStagedBytes + 1, api.ErrStagedBytes},
 		{left, api.MaxStagedBytes, context.Canceled},
 		{t.Context(), 1, nil},
 	} {
@@ -61,11 +61,11 @@ func TestLargeFilesAreNotReadToTheirEnd(t *testing.T) {
 		}
 	}
 	// The length does not tell how much there is to read.
-	if err := large()[0].digest(t.Context(), 0); !errors.Is(err, errTooLarge) {
+	if err := large()[0].digest(t.Context(), 0); !errors.Is(err, api.ErrStagedBytes) {
 		t.Errorf("a byte where there is no room: %v", err)
 	}
 	proc := &source{"/proc/version", &scorev1.StagedFile{}}
-	if err := proc.digest(t.Context(), 1); !errors.Is(err, errTooLarge) {
+	if err := proc.digest(t.Context(), 1); !errors.Is(err, api.ErrStagedBytes) {
 		t.Errorf("a file without a length: %v", err)
 	}
 }

@@ -172,7 +172,7 @@ func (g *Group) kill(deadline time.Time) error {
 
 // awaitEnd waits until all killed processes have ended.
 func (g *Group) awaitEnd(populated *watch, deadline time.Time) (bool, error) {
-	tracersEnd := time.Now().Add(TracedAfter)
+	tracers := AwaitTracers()
 	for wait := hurryAfter; ; wait = hurryRest {
 		if ok, err := populated.waitFor('0', earlier(deadline, wait)); ok || err != nil || !time.Now().Before(deadline) {
 			return ok, err
@@ -183,10 +183,7 @@ func (g *Group) awaitEnd(populated *watch, deadline time.Time) (bool, error) {
 			return ok, err
 		}
 		g.calm()
-		if !tracersEnd.IsZero() && time.Now().After(tracersEnd) {
-			tracersEnd = time.Time{} // once: there may be very many threads
-			EndTracers(g.threads())
-		}
+		tracers.End(g.threads)
 	}
 }
 

@@ -10,16 +10,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TracedAfter is how long killed threads may stand still for their tracers: a debugger that follows
+// tracedAfter is how long killed threads may stand still for their tracers: a debugger that follows
 // exits lets them go on within milliseconds, on a busy machine within some slices of its scheduler.
-const TracedAfter = time.Second
+const tracedAfter = time.Second
 
-// EndTracers kills the tracers that keep killed threads from ending. A thread whose tracer asked for
-// that (PTRACE_O_TRACEEXIT) stands still where it exits, also if it is killed, until its tracer lets
-// it go on or ends; no further signal reaches it. EndTracers kills processes of the thread's own user
-// alone: another's debugger, as an administrator's, is waited for.
-func EndTracers(threads []int) {
-	for _, tid := range threads {
+// Tracers keep killed threads from ending. A thread whose tracer asked for that (PTRACE_O_TRACEEXIT)
+// stands still where it exits, also if it is killed, until its tracer lets it go on or ends; no further
+// signal reaches it.
+type Tracers struct {
+	end time.Time // when they are killed; zero: they were
+}
+
+// AwaitTracers gives the tracers of threads that are killed now their time.
+func AwaitTracers() Tracers { return Tracers{time.Now().Add(tracedAfter)} }
+
+// End kills the tracers of the threads if their time is over, once: there may be very many threads. It
+// kills processes of the thread's own user alone: another's debugger, as an administrator's, is waited
+// for.
+func (t *Tracers) End(threads func() []int) {
+	if t.end.IsZero() || time.Now().Before(t.end) {
+		return
+	}
+	t.end = time.Time{}
+	for _, tid := range threads() {
 		_ = endTracer(tid) // the thread or its tracer has ended meanwhile, or may not be killed
 	}
 }

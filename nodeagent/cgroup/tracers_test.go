@@ -30,7 +30,7 @@ func TestTracersOfOthersAreLeftAlone(t *testing.T) {
 	g := testGroup(t)
 	rank := startAs(t, g, &syscall.Credential{Uid: 65534, Gid: 65534}, "exec sleep 1000")
 	tracing := tracer.Hold(t, rank.Process.Pid, nil)
-	if err := g.Kill(time.Now().Add(2 * TracedAfter)); !errors.Is(err, ErrNotEmpty) {
+	if err := g.Kill(time.Now().Add(2 * tracedAfter)); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("a process that root's tracer holds: %v", err)
 	}
 	if err := tracing.Process.Signal(syscall.Signal(0)); err != nil {

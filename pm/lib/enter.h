@@ -18,7 +18,8 @@ struct pm_thread {
 };
 extern _Thread_local struct pm_thread pm_thread __attribute__((tls_model("initial-exec")));
 
-/* pm_prepare_thread enters Go for the first time: handlers get room there, and the stack for signals is noted. */
+/* pm_prepare_thread enters Go for the first time: handlers get room there, and the stack for signals
+ * is noted. */
 void pm_prepare_thread(void);
 
 /* pm_enter returns 0 if this thread may enter Go, which pm_leave must follow; else an error. */

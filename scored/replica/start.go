@@ -66,7 +66,9 @@ func (r *Replica) start(stores *stores, options Options) error {
 	r.transport.begin()
 	r.stopped.Go(func() { r.watch(changes) })
 	r.stopped.Go(r.boundLog)
-	r.stopped.Go(func() { r.watchElections(config.ElectionTimeout) })
+	if options.Network != nil { // else no vote is waited for
+		r.stopped.Go(func() { r.watchElections(config.ElectionTimeout) })
+	}
 	r.observeRaft()
 	r.electNow()
 	return nil

@@ -46,7 +46,7 @@ func checkStagedFiles(files []*scorev1.StagedFile) error {
 		case len(f.GetSha256()) != sumBytes:
 			return invalid("the digest of %q has %d bytes, not %d", clip(f.GetName()), len(f.GetSha256()), sumBytes)
 		case f.GetSize() > api.MaxStagedBytes || total+f.GetSize() > api.MaxStagedBytes:
-			return invalid("the staged files take more than %d GiB; leave large ones on a shared file system", api.MaxStagedBytes>>30)
+			return invalid("%v", api.ErrStagedBytes)
 		case scorev1.StagedKind_name[int32(f.GetKind())] == "":
 			return invalid("kind %d of a file is unknown", f.GetKind())
 		}

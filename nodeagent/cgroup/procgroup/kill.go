@@ -29,7 +29,7 @@ func appendPids(pids []int, processes []process) []int {
 // fork: so it catches even a job that forks without end, unless the job forks faster than the
 // process table can be read. The deadline bounds the tries.
 func (g *Group) Kill(deadline time.Time) error {
-	tracersEnd := time.Now().Add(cgroup.TracedAfter)
+	tracers := cgroup.AwaitTracers()
 	for pause := pollFirst; ; pause = min(2*pause, pollLast) {
 		found, err := g.processes()
 		if err != nil {
@@ -50,10 +50,7 @@ func (g *Group) Kill(deadline time.Time) error {
 		if err := signalAll(found, unix.SIGKILL); err != nil {
 			return err
 		}
-		if !tracersEnd.IsZero() && time.Now().After(tracersEnd) {
-			tracersEnd = time.Time{}
-			cgroup.EndTracers(threadsOf(found))
-		}
+		tracers.End(func() []int { return threadsOf(found) })
 		time.Sleep(pause)
 	}
 }
