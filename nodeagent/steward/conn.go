@@ -20,6 +20,10 @@ const (
 	// unsentMost bounds the bytes that wait for all clients of a job. Beyond unsentPause they grow by the
 	// answers to requests that were read together, and by events of other nodes.
 	unsentMost = unsentPause + pmix.MaxReplies
+	// unsentLate bounds the bytes that wait for one client while more requests are read, here and on other
+	// nodes: events of other clients have no other bound. Each node may send crowdBytes more until it
+	// hears of that.
+	unsentLate = unsentLimit / 4
 )
 
 // errUnsent means that a client does not read.
@@ -32,13 +36,15 @@ type conn struct {
 	fd     int      // -1 once the connection has ended
 	tag    loop.Tag // of its events
 	unsent []byte
+	late   bool // more than unsentLate waits, or has waited and half of that still does
 }
 
 // clients is what the connections of a job's ranks have in common.
 type clients struct {
 	loop   *loop.Loop // watches them
 	unsent int        // sum of theirs
-	// crowded is set while too many messages to other nodes are not acknowledged.
+	lates  int        // how many are late
+	// crowded is set while too many messages to other nodes are not acknowledged, or one asks for a pause.
 	crowded bool
 	// held are those whose requests are not read until other clients have read their answers, or other
 	// nodes their messages.
@@ -62,13 +68,29 @@ func (cs *clients) close(c *conn) {
 	cs.setUnsent(c, nil)
 }
 
-// setUnsent counts what waits for a client. Once it is half as much as holds requests, these are read
-// again.
+// setUnsent counts what waits for a client. Once no client is late, and half as much as holds requests waits
+// for all of them, requests are read again.
 func (cs *clients) setUnsent(c *conn, unsent []byte) {
 	cs.unsent += len(unsent) - len(c.unsent)
 	c.unsent = unsent
+	cs.setLate(c, len(unsent) > unsentLate || c.late && len(unsent) > unsentLate/2)
 	cs.release()
 }
+
+func (cs *clients) setLate(c *conn, late bool) {
+	switch {
+	case late == c.late:
+		return
+	case late:
+		cs.lates++
+	default:
+		cs.lates--
+	}
+	c.late = late
+}
+
+// late reports whether clients read so late that requests should wait, also those of other nodes.
+func (cs *clients) late() bool { return cs.lates > 0 || cs.unsent > unsentPause }
 
 // setCrowded sets whether requests wait for other nodes.
 func (cs *clients) setCrowded(crowded bool) {
@@ -80,7 +102,7 @@ func (cs *clients) setCrowded(crowded bool) {
 
 // release lets the requests that wait be read again if nothing holds them any more.
 func (cs *clients) release() {
-	if cs.unsent > unsentPause/2 || cs.crowded {
+	if cs.lates > 0 || cs.unsent > unsentPause/2 || cs.crowded {
 		return
 	}
 	for _, c := range cs.held {
@@ -99,10 +121,10 @@ func (cs *clients) mayRead(c *conn, events uint32) bool {
 	return events&unix.EPOLLIN != 0 && !cs.hold(c)
 }
 
-// hold reports whether a client's requests must wait because too much waits for others or for other
+// hold reports whether a client's requests must wait because too much waits for clients or for other
 // nodes, and then does not watch for them until half of that has been read.
 func (cs *clients) hold(c *conn) bool {
-	if cs.unsent <= unsentPause && !cs.crowded {
+	if !cs.late() && !cs.crowded {
 		return false
 	}
 	cs.watch(c, 0)

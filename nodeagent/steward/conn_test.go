@@ -122,7 +122,24 @@ func TestSendToDeafClient(t *testing.T) {
 	}
 }
 
-// TestDeafClientsTogether sends to clients that do not read, to each less than one may have: the
+// The requests of others wait while one client reads late.
+func TestLateClient(t *testing.T) {
+	cs := testClients(t)
+	asking, asks := askingClient(t, cs)
+	c, _ := clientOf(t, cs)
+	if err := cs.send(c, make([]byte, 2*unsentLate)); err != nil {
+		t.Fatal(err)
+	}
+	if !asks() || !cs.hold(asking) || asks() {
+		t.Error("a request does not wait")
+	}
+	cs.close(c)
+	if !asks() || cs.hold(asking) {
+		t.Error("a request waits still")
+	}
+}
+
+// TestDeafClientsTogether sends to clients that do not read, to each less than a late one has: the
 // requests of the others wait, and all are read once half has been taken. Beyond the bound for all, the
 // next client is hung up on.
 func TestDeafClientsTogether(t *testing.T) {
@@ -133,7 +150,7 @@ func TestDeafClientsTogether(t *testing.T) {
 		for err == nil && cs.unsent <= most {
 			c, _ := clientOf(t, cs)
 			deaf = append(deaf, c)
-			err = cs.send(c, make([]byte, unsentLimit))
+			err = cs.send(c, make([]byte, unsentLate))
 		}
 		return err
 	}

@@ -62,3 +62,54 @@ func acknowledged(t *testing.T, s *steward, from reliable.Peer, sent uint64) {
 		}
 	}
 }
+
+// Requests of ranks wait while another steward asks for a pause.
+func TestRequestsWaitForPause(t *testing.T) {
+	cs := testClients(t)
+	s := &steward{loop: cs.loop, clients: *cs, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}
+	asking, reported := askingClient(t, cs)
+	for number, pause := range []bool{false, true, false} {
+		s.take(reliable.Peer{Job: 7, Node: 1}, messageEngine, reliable.Header{Stream: 5, Number: uint64(number) + 1, Pause: pause}, nil)
+		if asks := reported() && s.clients.mayRead(asking, unix.EPOLLIN); asks == pause {
+			t.Errorf("message %d: pause %v, a request is read: %v", number+1, pause, asks)
+		}
+	}
+}
+
+// While a rank reads late, other stewards are asked to pause, until half of what waits has been read.
+func TestLateRankPausesOtherNodes(t *testing.T) {
+	cs := testClients(t)
+	s := &steward{loop: cs.loop, clients: *cs, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}
+	c, peer := clientOf(t, cs)
+	asksPause := func() bool {
+		s.take(reliable.Peer{Job: 7, Node: 1}, messageEngine, reliable.Header{Stream: 5, Number: 1}, nil)
+		s.tickMessages()
+		answers := s.messages.endpoint.Acknowledge(s.now())
+		return len(answers) == 1 && answers[0].Pause
+	}
+	if asksPause() {
+		t.Error("pause while nothing waits")
+	}
+	if err := s.clients.send(c, make([]byte, 2*unsentLate)); err != nil {
+		t.Fatal(err)
+	}
+	if !asksPause() {
+		t.Error("no pause for a rank that reads late")
+	}
+	buffer := make([]byte, unsentLate)
+	for len(c.unsent) > unsentLate/2 {
+		if !asksPause() {
+			t.Fatalf("no pause while %d bytes wait", len(c.unsent))
+		}
+		if _, err := unix.Read(peer, buffer); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.clients.send(c, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asksPause() {
+		t.Error("pause though the rank has read")
+	}
+	s.clients.close(c)
+}

@@ -93,7 +93,7 @@ func (s *steward) sendMessage(m reliable.Message) {
 func (s *steward) sendByAgents(m reliable.Message) {
 	header := &scorev1.MessageHeader{
 		Stream: m.Stream, Number: m.Number, Least: m.Least, AckStream: m.AckStream, Ack: m.Ack,
-		Collective: m.Kind == messageCollective,
+		Pause: m.Pause, Collective: m.Kind == messageCollective,
 	}
 	if m.To.Job == s.job.id {
 		header.Port, header.Received = s.pathTo(m.To.Node)
@@ -131,6 +131,7 @@ func (s *steward) relayed(m *stewardpb.Relay) {
 	}
 	s.take(from, kind, reliable.Header{
 		Stream: e.GetStream(), Number: e.GetNumber(), Least: e.GetLeast(), AckStream: e.GetAckStream(), Ack: e.GetAck(),
+		Pause: e.GetPause(),
 	}, m.GetData())
 }
 
@@ -151,11 +152,11 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 }
 
 // checkCrowd lets requests of ranks wait while too many messages are not acknowledged, and until half
-// of them are.
+// of them are, and while another steward asks for a pause because its ranks read late.
 func (s *steward) checkCrowd() {
 	messages, bytes := s.messages.endpoint.Unacknowledged()
 	switch {
-	case messages > crowdMessages || bytes > crowdBytes:
+	case messages > crowdMessages || bytes > crowdBytes || s.messages.endpoint.Paused():
 		s.clients.setCrowded(true)
 	case messages <= crowdMessages/2 && bytes <= crowdBytes/2:
 		s.clients.setCrowded(false)
@@ -196,9 +197,13 @@ func (s *steward) lost(m reliable.Message, reason error) {
 	})
 }
 
-// tickMessages repeats messages, acknowledges received ones, and reports those that timed out.
+// tickMessages repeats messages, acknowledges received ones, and reports those that timed out. It asks
+// other stewards to pause while the ranks here read late.
 func (s *steward) tickMessages() {
 	now := s.now()
+	if s.messages != nil {
+		s.messages.endpoint.SetPause(now, s.clients.late())
+	}
 	if at := s.messages.deadline(); at.IsZero() || now.Before(at) {
 		return
 	}
@@ -230,7 +235,7 @@ func (s *steward) acknowledge() {
 	if s.messages == nil {
 		return
 	}
-	for _, message := range s.messages.endpoint.Acknowledge() {
+	for _, message := range s.messages.endpoint.Acknowledge(s.now()) {
 		s.sendMessage(message)
 	}
 }

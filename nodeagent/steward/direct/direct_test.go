@@ -145,7 +145,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte{flagCollective, 1, 2, 3, 4, 5, 6, 7})
+	f.Add([]byte{flagCollective | flagPause, 1, 2, 3, 4, 5, 6, 7})
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := parse(text)
 		if err != nil {

@@ -25,12 +25,19 @@ var ErrPacket = errors.New("this is no packet")
 //	packet := flags received stream number least ackStream ack data
 //
 // with LEB128 numbers.
-const flagCollective = 1
+const (
+	flagCollective = 1 << iota
+	flagPause
+	knownFlags = flagCollective | flagPause
+)
 
 func (p *Packet) append(dst []byte) []byte {
 	flags := byte(0)
 	if p.Collective {
 		flags |= flagCollective
+	}
+	if p.Pause {
+		flags |= flagPause
 	}
 	dst = append(dst, flags)
 	for _, n := range [...]uint64{p.Received, p.Stream, p.Number, p.Least, p.AckStream, p.Ack} {
@@ -41,10 +48,10 @@ func (p *Packet) append(dst []byte) []byte {
 
 // parse reads a packet. Its data is a part of text, not a copy.
 func parse(text []byte) (p Packet, err error) {
-	if len(text) == 0 || text[0]&^flagCollective != 0 {
+	if len(text) == 0 || text[0]&^knownFlags != 0 {
 		return Packet{}, ErrPacket
 	}
-	p.Collective = text[0]&flagCollective != 0
+	p.Collective, p.Pause = text[0]&flagCollective != 0, text[0]&flagPause != 0
 	text = text[1:]
 	for _, n := range [...]*uint64{&p.Received, &p.Stream, &p.Number, &p.Least, &p.AckStream, &p.Ack} {
 		value, width := binary.Uvarint(text)

@@ -45,6 +45,9 @@ type Endpoint struct {
 	// transit counts the bytes of those that do not wait, and waiting the messages that do.
 	transit, waiting int
 	due              time.Time // no deadline is before it; zero: there is none
+
+	pauses bool // see SetPause
+	paused int  // peers that ask for a pause
 }
 
 // New returns an endpoint. The stream is larger than that of any endpoint before that the
@@ -62,6 +65,9 @@ type peer struct {
 	upTo   uint64          // all messages up to this number have come, or will not
 	beyond map[uint64]bool // later messages that have come
 	ackAt  time.Time       // when an acknowledgement is due at the latest; zero: none is
+
+	askAt       time.Time // when it must hear again whether to pause; zero: it does not pause
+	pausedUntil time.Time // how long its own request to pause holds; zero: there is none
 }
 
 // unacked is a message that is not acknowledged.
@@ -115,7 +121,7 @@ func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOpt
 	if k.waits {
 		return Message{}, false, nil
 	}
-	return e.message(to, p, &k), true, nil
+	return e.message(now, to, p, &k), true, nil
 }
 
 // hasRoom reports whether a message may be sent now: one at least.
@@ -136,16 +142,19 @@ func (e *Endpoint) forget(now time.Time, k *unacked) {
 
 // message makes a message that carries the pending acknowledgement; k is nil for an acknowledgement
 // alone.
-func (e *Endpoint) message(to Peer, p *peer, k *unacked) Message {
-	l := Message{To: to, Header: Header{Stream: e.stream, Least: p.last + 1, AckStream: p.stream, Ack: p.upTo}}
+func (e *Endpoint) message(now time.Time, to Peer, p *peer, k *unacked) Message {
+	m := Message{To: to, Header: Header{
+		Stream: e.stream, Least: p.last + 1, AckStream: p.stream, Ack: p.upTo, Pause: e.pauses,
+	}}
 	if len(p.open) > 0 {
-		l.Least = p.open[0].number
+		m.Least = p.open[0].number
 	}
 	if k != nil {
-		l.Number, l.Kind, l.Data = k.number, k.kind, k.data
+		m.Number, m.Kind, m.Data = k.number, k.kind, k.data
 	}
 	p.ackAt = time.Time{}
-	return l
+	e.asked(now, p)
+	return m
 }
 
 // Receive handles a header, and reports whether its message is fresh: there is one, and it has not
@@ -162,6 +171,7 @@ func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 		p.stream, p.upTo = h.Stream, 0
 		clear(p.beyond)
 	}
+	e.setPaused(now, p, h.Pause)
 	if h.Least > 0 {
 		p.advance(h.Least - 1)
 	}
@@ -217,10 +227,10 @@ func (e *Endpoint) Withdraw(now time.Time, to Peer, number uint64) (message Mess
 }
 
 // Acknowledge returns all pending acknowledgements, due or not.
-func (e *Endpoint) Acknowledge() (messages []Message) {
+func (e *Endpoint) Acknowledge(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		if p := e.peers[to]; !p.ackAt.IsZero() {
-			messages = append(messages, e.message(to, p, nil))
+			messages = append(messages, e.message(now, to, p, nil))
 		}
 	}
 	return messages

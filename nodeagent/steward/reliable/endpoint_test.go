@@ -89,7 +89,7 @@ func TestExactlyOnceDelivery(t *testing.T) {
 		}
 		sent := 0
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
-			switch rapid.SampledFrom([]string{"send", "deliver", "twice", "drop", "tick", "again"}).Draw(t, "step") {
+			switch rapid.SampledFrom([]string{"send", "deliver", "twice", "drop", "tick", "again", "pause"}).Draw(t, "step") {
 			case "send":
 				sent++
 				if err := w.send(rapid.IntRange(0, 1).Draw(t, "from"), fmt.Sprint(sent)); err != nil {
@@ -115,7 +115,12 @@ func TestExactlyOnceDelivery(t *testing.T) {
 			case "again":
 				i := rapid.IntRange(0, 1).Draw(t, "whose")
 				w.put(i, w.endpoints[i].ResendAll(w.now))
+			case "pause":
+				w.endpoints[rapid.IntRange(0, 1).Draw(t, "whose")].SetPause(w.now, rapid.Bool().Draw(t, "pause"))
 			}
+		}
+		for _, o := range w.endpoints {
+			o.SetPause(w.now, false)
 		}
 		for {
 			for len(w.way) > 0 {
@@ -135,7 +140,7 @@ func TestExactlyOnceDelivery(t *testing.T) {
 			}
 		}
 		for i, o := range w.endpoints {
-			if o.open != 0 || o.bytes != 0 || o.transit != 0 || o.waiting != 0 || len(o.peer(peerOf(1-i)).beyond) != 0 {
+			if o.open != 0 || o.bytes != 0 || o.transit != 0 || o.waiting != 0 || o.Paused() || len(o.peer(peerOf(1-i)).beyond) != 0 {
 				t.Fatalf("endpoint %d keeps %d messages of %d bytes", i, o.open, o.bytes)
 			}
 		}
@@ -242,16 +247,16 @@ func TestAcknowledgeAtOnce(t *testing.T) {
 	if _, _, err := w.endpoints[0].Send(w.now, peerOf(1), []byte("a"), SendOptions{Kind: 1}); err != nil {
 		t.Fatal(err)
 	}
-	messages := w.endpoints[1].Acknowledge()
+	messages := w.endpoints[1].Acknowledge(w.now)
 	if len(messages) != 0 || !w.endpoints[0].Awaits(1) || w.endpoints[0].Awaits(0) {
 		t.Fatalf("%+v", messages)
 	}
 	w.endpoints[1].Receive(w.now, peerOf(0), Header{Stream: 11, Number: 1, Least: 1})
-	if messages = w.endpoints[1].Acknowledge(); len(messages) != 1 || messages[0].Number != 0 {
+	if messages = w.endpoints[1].Acknowledge(w.now); len(messages) != 1 || messages[0].Number != 0 {
 		t.Fatalf("%+v", messages)
 	}
 	w.endpoints[0].Receive(w.now, peerOf(1), messages[0].Header)
-	if messages = w.endpoints[1].Acknowledge(); len(messages) != 0 || w.endpoints[0].Awaits(1) {
+	if messages = w.endpoints[1].Acknowledge(w.now); len(messages) != 0 || w.endpoints[0].Awaits(1) {
 		t.Fatalf("%+v", messages)
 	}
 }
@@ -321,7 +326,7 @@ func TestWindow(t *testing.T) {
 			w.endpoints[1].Receive(w.now, peerOf(0), l.Header)
 		}
 		w.way = nil
-		for _, l := range w.endpoints[1].Acknowledge() {
+		for _, l := range w.endpoints[1].Acknowledge(w.now) {
 			o.Receive(w.now, peerOf(1), l.Header)
 		}
 	}

@@ -23,6 +23,8 @@ type Header struct {
 	Least uint64
 	// Ack acknowledges all messages of the peer's stream AckStream up to it.
 	AckStream, Ack uint64
+	// Pause asks the receiver to send only what cannot wait; see SetPause.
+	Pause bool
 }
 
 // Message is a message that the caller must send to a peer.

@@ -2,8 +2,8 @@ package reliable
 
 import "time"
 
-// ResendAll returns all messages that were sent and are not acknowledged, for a new agent: the previous one may have lost
-// them.
+// ResendAll returns all messages that were sent and are not acknowledged, for a new agent: the previous
+// one may have lost them.
 func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		p := e.peers[to]
@@ -22,7 +22,7 @@ func (e *Endpoint) repeat(now time.Time, to Peer, p *peer, k *unacked) Message {
 	}
 	k.pause = min(2*k.pause, maxRepeat)
 	e.wake(k.again)
-	m := e.message(to, p, k)
+	m := e.message(now, to, p, k)
 	m.Repeated = true
 	return m
 }
@@ -68,12 +68,13 @@ func (e *Endpoint) Tick(now time.Time) (messages, lost []Message) {
 				e.wake(k.again)
 			}
 		}
-		switch {
-		case p.ackAt.IsZero():
-		case !now.Before(p.ackAt):
-			messages = append(messages, e.message(to, p, nil))
+		e.expirePause(now, p)
+		switch at := p.headerAt(); {
+		case at.IsZero():
+		case !now.Before(at):
+			messages = append(messages, e.message(now, to, p, nil))
 		default:
-			e.wake(p.ackAt)
+			e.wake(at)
 		}
 	}
 	return messages, lost

@@ -1470,6 +1470,7 @@ type MessageHeader struct {
 	// of the sender's datagrams, beside the host of its agent; 0: it has none
 	Port          uint32 `protobuf:"varint,71,opt,name=port" json:"port,omitempty"`
 	Received      uint64 `protobuf:"varint,72,opt,name=received" json:"received,omitempty"` // how many datagrams of the receiver have come to the sender
+	Pause         bool   `protobuf:"varint,73,opt,name=pause" json:"pause,omitempty"`       // the receiver should send only what cannot wait
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1558,6 +1559,13 @@ func (x *MessageHeader) GetReceived() uint64 {
 		return x.Received
 	}
 	return 0
+}
+
+func (x *MessageHeader) GetPause() bool {
+	if x != nil {
+		return x.Pause
+	}
+	return false
 }
 
 // GossipRequest is the failure of a rank or of a node, see package gossip.
@@ -5965,7 +5973,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\x0ffrom_node_index\x18\x03 \x01(\rR\rfromNodeIndex\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12/\n" +
 	"\x06header\x18\x05 \x01(\v2\x17.score.v1.MessageHeaderR\x06header\"\x0f\n" +
-	"\rRelayResponse\"\xd6\x01\n" +
+	"\rRelayResponse\"\xec\x01\n" +
 	"\rMessageHeader\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\x04R\x06stream\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
@@ -5977,7 +5985,8 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"collective\x18F \x01(\bR\n" +
 	"collective\x12\x12\n" +
 	"\x04port\x18G \x01(\rR\x04port\x12\x1a\n" +
-	"\breceived\x18H \x01(\x04R\breceived\"\x88\x02\n" +
+	"\breceived\x18H \x01(\x04R\breceived\x12\x14\n" +
+	"\x05pause\x18I \x01(\bR\x05pause\"\x88\x02\n" +
 	"\rGossipRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x18\n" +
 	"\aattempt\x18\x02 \x01(\rR\aattempt\x12&\n" +
