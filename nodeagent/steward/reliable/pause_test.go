@@ -56,7 +56,10 @@ func TestPause(t *testing.T) {
 	if exchange() != 1 || sender.Paused() {
 		t.Error("the sender does not hear the end")
 	}
-	if w.tick() && w.tick() {
+	for range 2 { // what was due for the pause may come once
+		w.tick()
+	}
+	if w.tick() {
 		t.Error("something is due for ever")
 	}
 }
