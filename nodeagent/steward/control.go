@@ -140,7 +140,7 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 	case *stewardpb.ToSteward_Signal:
 		s.signal(unix.Signal(body.Signal))
 	case *stewardpb.ToSteward_Ending:
-		s.life.Ending()
+		s.life.Ending(s.now())
 	case *stewardpb.ToSteward_Reason:
 		s.noteReason(body.Reason)
 	case *stewardpb.ToSteward_Kill:

@@ -76,6 +76,9 @@ func (c *controller) onLaunched(j *job, p *part, at int64) {
 	if at > 0 {
 		j.started = within(at, j.allocated, c.now)
 	}
+	if j.graceUntil != 0 {
+		j.graceUntil = c.now + c.killWait().Nanoseconds()
+	}
 	c.proposeLazily(&statepb.Command{Command: &statepb.Command_MarkRunning{
 		MarkRunning: &statepb.MarkRunning{JobId: j.id, StartedNanos: j.started},
 	}}, c.now)

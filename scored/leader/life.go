@@ -27,7 +27,7 @@ type (
 	}
 	// evStop: the job must end, with this verdict unless it has one.
 	evStop struct{ verdict *scorev1.Verdict }
-	// evTerminate: the same, but ranks that run get SIGTERM and time to end by themselves.
+	// evTerminate: the same, but ranks that run, or may, get SIGTERM and time to end by themselves.
 	evTerminate struct{ verdict *scorev1.Verdict }
 	// evKill: ranks that have got SIGTERM get no more time.
 	evKill struct{}
@@ -61,7 +61,7 @@ func (c *controller) step(j *job, e event) {
 	if j.state == starting && j.inherited && launchedMeanwhile(e) {
 		c.becomeRunning(j)
 	}
-	if t, ok := e.(evTerminate); ok && (j.state != running || j.started == 0) {
+	if t, ok := e.(evTerminate); ok && j.state != running {
 		e = evStop(t) // nothing runs that SIGTERM could reach
 	}
 	switch j.state {

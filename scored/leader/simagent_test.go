@@ -84,8 +84,8 @@ func (a *simAgent) handleMessages() {
 		case *scorev1.ServerMessage_Kill:
 			a.kill(m.Kill.GetJobId())
 		case *scorev1.ServerMessage_Signal:
-			if m.Signal.GetEndsJob() && m.Signal.GetJobId()%2 == 0 { // programs of the others ignore it
-				a.finish(m.Signal.GetJobId(), 0, m.Signal.GetSignal())
+			if m.Signal.GetEndsJob() {
+				a.terminate(m.Signal.GetJobId(), m.Signal.GetSignal())
 			}
 		case *scorev1.ServerMessage_Forget:
 			delete(a.jobs, m.Forget.GetJobId())
@@ -205,6 +205,17 @@ func (a *simAgent) kill(id uint64) {
 	}
 	p.done = true
 	a.report(p, nodeDone(id))
+}
+
+// terminate ends a part by a signal, if it was launched: programs of jobs with odd numbers ignore it.
+func (a *simAgent) terminate(id uint64, signal int32) {
+	switch p := a.jobs[id]; {
+	case p == nil:
+	case !p.launched:
+		a.kill(id)
+	case id%2 == 0:
+		a.finish(id, 0, signal)
+	}
 }
 
 // losePart kills a job's steward. The first call reports that, and the second that no process is left.

@@ -20,6 +20,11 @@ const (
 	MinKillWait, MaxKillWait = 100 * time.Millisecond, time.Hour
 )
 
+// launchDoubt is how long a job in the plan that no node has reported as launched may be in doubt after
+// SIGTERM. Nodes that have not launched it end it at once. It is long enough for a report from a busy
+// host, and short for a user who waits.
+const launchDoubt = 5 * time.Second
+
 // terminationSignals are sent in this order: a stopped process handles SIGTERM only after SIGCONT.
 var terminationSignals = []unix.Signal{unix.SIGTERM, unix.SIGCONT}
 
@@ -40,12 +45,17 @@ func (c *controller) endGraceOfTree(j *job) {
 }
 
 // becomeTerminating sends the ranks SIGTERM. The gang stays in the plan until they have ended or
-// the grace is over, since a frozen rank handles no signal.
+// the grace is over, since a frozen rank handles no signal. Nodes that have not launched it do not
+// any more. The time of ranks that may run unknown to the leader begins when a node reports them.
 func (c *controller) becomeTerminating(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
 	c.forgetIdle(j)
 	c.planDirty = true // it may have slept
-	j.graceUntil = c.now + c.killWait().Nanoseconds()
+	grace := c.killWait()
+	if j.started == 0 {
+		grace = launchDoubt
+	}
+	j.graceUntil = c.now + grace.Nanoseconds()
 	for _, p := range j.parts {
 		if n := c.nodes[p.Node]; n != nil && !p.done {
 			c.sendTerminate(n, j)

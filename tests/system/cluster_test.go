@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"score/scored/api/scorev1"
+	"score/scored/failpoint"
 	"score/tests/devcluster"
 	"score/tests/processes"
 	"slices"
@@ -40,7 +41,8 @@ func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	nodes, channels := sizeOf(ts, args)
 	dev, err := devcluster.Start(context.Background(), devcluster.Options{
 		Scored: filepath.Join(binaries, "scored"), Socket: filepath.Join(work, "dev.sock"), Nodes: nodes, Channels: channels, Wrapper: wrapper,
-		Dir: work, Env: append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS")),
+		Dir: work, Env: append(os.Environ(), "WORK="+work, "HOME="+work, "SCORE_LINK_FAULTS="+ts.Getenv("SCORE_LINK_FAULTS"),
+			failpoint.Variable+"="+ts.Getenv(failpoint.Variable)),
 		Output: &output, Errors: &output,
 	})
 	if err != nil {

@@ -114,6 +114,7 @@ func TestActions(t *testing.T) {
 	}{
 		"job cancel 3 4":                             {},
 		"job cancel 9 3 8":                           {1, "scored: there is no job 9; there is no job 8\n"},
+		"job cancel 9 9 9 9 9 9 9 9 9 9":             {1, "scored: " + strings.Repeat("there is no job 9; ", 8) + "and 2 more\n"},
 		"job cancel":                                 {1, "scored: name the jobs to end, or choose them by --user, --state or --job-name\n"},
 		"job cancel 3 -u ann":                        {1, "scored: name jobs, or choose them by --user, --state and --job-name, not both\n"},
 		"job cancel -u bob":                          {0, "scored: there are no such jobs\n"},

@@ -28,13 +28,20 @@ func eachOf(ids []uint64, act func(id uint64) error) error {
 	return joinSentences(failures)
 }
 
-// joinSentences joins several errors into one line.
+// maxSentences bounds a line about many jobs or nodes, so that it can be read.
+const maxSentences = 8
+
+// joinSentences joins several errors into one line: the first, and how many more there are.
 func joinSentences(failures []error) error {
 	if len(failures) == 0 {
 		return nil
 	}
-	words := make([]string, 0, len(failures))
-	for _, failure := range failures {
+	words := make([]string, 0, maxSentences+1)
+	for i, failure := range failures {
+		if i == maxSentences {
+			words = append(words, fmt.Sprintf("and %d more", len(failures)-i))
+			break
+		}
 		words = append(words, failure.Error())
 	}
 	return errors.New(strings.Join(words, "; "))

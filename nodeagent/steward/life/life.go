@@ -242,10 +242,15 @@ func (m *Machine) Abort(_ time.Time, abort Abort) {
 }
 
 // Ending reports that the ranks get a signal that shall end the job. Ranks that handle it go on
-// after it has killed others, until they have ended or Kill is ordered.
-func (m *Machine) Ending() {
-	if m.phase != Free {
+// after it has killed others, until they have ended or Kill is ordered. A job that was not launched
+// has none, and ends.
+func (m *Machine) Ending(now time.Time) {
+	switch m.phase {
+	case Preparing, Ready:
+		m.Kill(now)
+	case Starting, Running, Sweeping, Over, Renewing, Gone:
 		m.ending = true
+	case Free:
 	}
 }
 

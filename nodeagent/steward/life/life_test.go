@@ -78,7 +78,7 @@ func TestCleanEnd(t *testing.T) {
 func TestAnEndingGangLeavesTheOthersTime(t *testing.T) {
 	m := running(t, Rules{Ranks: 3, Respawn: 2, KillOnBadExit: true})
 	m.Spoke(2)
-	m.Ending()
+	m.Ending(epoch)
 	m.Closed(epoch, 2) // its handler may take a while longer
 	m.Tick(epoch.Add(exitAfterClose))
 	expect(t, m)
@@ -89,6 +89,13 @@ func TestAnEndingGangLeavesTheOthersTime(t *testing.T) {
 	m.Kill(epoch)
 	m.Exited(epoch, 2, Exit{Signal: 9})
 	expect(t, m, "kill", "report-exit 2", "sweep")
+}
+
+func TestAGangThatWasNotLaunchedEndsAtOnce(t *testing.T) {
+	m := ready(Rules{Ranks: 2})
+	m.Ending(epoch)
+	m.Launch(epoch)
+	expect(t, m, "report-done")
 }
 
 func TestRanksMayEndWhileOthersAreForked(t *testing.T) {

@@ -155,7 +155,7 @@ func (w *world) step() {
 	case "agent-back":
 		m.AgentBack(now)
 	case "ending":
-		m.Ending()
+		m.Ending(now)
 	case "kill":
 		m.Kill(now)
 	case "forget":
