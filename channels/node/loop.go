@@ -113,19 +113,21 @@ func (l *loop) open() (err error) {
 	if err := l.topology.open(l.node, l.directory.fd); err != nil {
 		return err
 	}
-	// Edge-triggered: setting the timer again takes the old expiry back without a read.
-	for number, fd := range map[int32]int{eventWake: l.wake, eventTimer: l.timer, eventDirectory: l.directory.fd, eventTopology: l.topology.fd()} {
-		events := uint32(unix.EPOLLIN | unix.EPOLLET)
-		switch number {
-		case eventDirectory:
-			events = unix.EPOLLIN | unix.EPOLLONESHOT
-		case eventTopology:
-			events = unix.EPOLLIN
-		}
-		if fd < 0 {
+	for _, w := range []struct {
+		number int32
+		fd     int // negative: there is none
+		events uint32
+	}{
+		{eventWake, l.wake, unix.EPOLLIN | unix.EPOLLET},
+		// Edge-triggered: setting the timer again takes the old expiry back without a read.
+		{eventTimer, l.timer, unix.EPOLLIN | unix.EPOLLET},
+		{eventDirectory, l.directory.fd, unix.EPOLLIN | unix.EPOLLONESHOT},
+		{eventTopology, l.topology.fd(), unix.EPOLLIN},
+	} {
+		if w.fd < 0 {
 			continue
 		}
-		if err := l.control(unix.EPOLL_CTL_ADD, fd, number, events); err != nil {
+		if err := l.control(unix.EPOLL_CTL_ADD, w.fd, w.number, w.events); err != nil {
 			return err
 		}
 	}

@@ -181,7 +181,7 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 		case *scorev1.AttachEvent_OutputMissing:
 			how.missing = true
 		case *scorev1.AttachEvent_InputTaken:
-			s.sent.taken(one.InputTaken)
+			s.input.sent.taken(one.InputTaken)
 		case *scorev1.AttachEvent_Ended:
 			how.verdict = one.Ended
 		}

@@ -11,7 +11,7 @@
 //	main ── options ── dial: daemon or embedded child
 //	  │
 //	session ── receive ── unshown ── display ─────────┐
-//	  │  └──── pump: standard input to the job        ├─ one select
+//	  │  └──── forwarder: standard input to the job   ├─ one select
 //	  └─────── signals: ^C, others forwarded ─────────┘
 //
 // Read main.go (the steps until the job is submitted) and session.go (the loop after that) first.

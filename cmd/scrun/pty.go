@@ -138,14 +138,14 @@ func (w rawWriter) Write(text []byte) (int, error) {
 // ownTerminal makes this terminal raw if rank 0 has a terminal of its own.
 func (s *session) ownTerminal(o *options.Options) (restore func(), err error) {
 	if !o.PTY {
-		s.hint = o.Tasks == 1 && s.input != nil && isTerminal(s.input) && isTerminal(os.Stdout)
+		s.input.hint = o.Tasks == 1 && s.input.file != nil && isTerminal(s.input.file) && isTerminal(os.Stdout)
 		return func() {}, nil
 	}
-	if s.raw, err = newRawTerminal(s.input); err != nil {
+	if s.input.raw, err = newRawTerminal(s.input.file); err != nil {
 		return nil, err
 	}
 	if isTerminal(os.Stderr) {
 		s.messenger.out = rawWriter{s.messenger.out}
 	}
-	return s.raw.Restore, nil
+	return s.input.raw.Restore, nil
 }

@@ -3,15 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"score/cmd/display"
 	"score/cmd/scrun/options"
-	"score/nodeagent/stdio"
 	"score/scored/api/scorev1"
 	"score/scored/client"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,28 +32,23 @@ type session struct {
 	client    *client.Client
 	own       bool // the cluster is embedded and ends with the job
 	display   *display.Display
-	input     *os.File     // forwarded to the ranks; nil: none
-	raw       *rawTerminal // input, if rank 0 has a terminal of its own; otherwise nil
-	hint      bool         // ptyHint may still be printed
+	input     forwarder
 	signals   <-chan os.Signal
 	// patience is the wait for a cluster that cannot answer.
 	patience client.Patience
 	// traceStart prints the phases of the start after the job has ended.
 	traceStart bool
 
-	streams   *attachments
-	sent      *sentInput
-	inputLost atomic.Bool // the input could not be read to its end
-	shown     *shown
+	streams *attachments
+	shown   *shown
 
 	// confirms and orders have connections of their own: the stream may be full of input that the
 	// ranks do not read.
 	confirms   *spareClient
 	orders     *spareClient
 	interrupts interrupts
-	escaped    chan struct{} // the user has typed the terminal's escape
-	answers    chan answer   // of pending orders
-	pending    int           // number of pending orders
+	answers    chan answer // of pending orders
+	pending    int         // number of pending orders
 
 	longQueued *time.Timer // runs while the job is queued
 	showing    showing
@@ -76,13 +67,7 @@ func newSession(o *options.Options, messages messenger, cluster *connection, sig
 		messenger: messages, client: cluster.Client, own: cluster.own != nil,
 		display: shown, signals: signals, traceStart: o.TraceStart,
 	}
-	switch {
-	case o.Stdin.Kind == stdio.None || o.InputByNodes():
-	case o.Stdin.Kind == stdio.File:
-		s.input, err = inputFile(o.Stdin.Pattern.String())
-	default:
-		s.input = os.Stdin
-	}
+	s.input.file, err = inputOf(o)
 	return s, err
 }
 
@@ -101,7 +86,7 @@ func (s *session) run(ctx context.Context) int {
 	s.orders, s.confirms = &spareClient{main: s.client}, &spareClient{main: s.client}
 	defer s.orders.close()
 	defer s.confirms.close()
-	s.answers, s.escaped = make(chan answer), make(chan struct{}, 1)
+	s.answers = make(chan answer)
 	s.longQueued = stoppedTimer()
 	defer s.longQueued.Stop()
 	s.stuck.timer = stoppedTimer()
@@ -113,13 +98,12 @@ func (s *session) run(ctx context.Context) int {
 		_, err := s.confirms.get().Jobs.ConfirmOutput(ctx, connect.NewRequest(&scorev1.ConfirmOutputRequest{JobId: s.jobID, Marks: marks}))
 		return err
 	})
-	s.sent = newSentInput(s.streams)
+	s.input.begin(ctx, cancel, s.streams, s.messenger)
 	stream, broken := s.streams.begin(s.jobID, nil)
-	stopInput, err := s.startInput(ctx, cancel)
-	if err != nil {
+	if err := s.input.start(); err != nil {
 		return s.messenger.fail(err.Error())
 	}
-	defer stopInput()
+	defer s.input.stop()
 	ended := make(chan outcome, 1)
 	outputFailed := make(chan struct{}, 1)
 	go func() { ended <- s.follow(ctx, stream, broken, outputFailed) }()
@@ -130,45 +114,6 @@ func (s *session) run(ctx context.Context) int {
 	return code
 }
 
-// startInput starts to forward standard input, if the job takes any.
-func (s *session) startInput(ctx context.Context, cancel context.CancelFunc) (stop func(), err error) {
-	if s.input == nil {
-		return func() {}, nil
-	}
-	var escaped func()
-	if s.raw != nil {
-		escaped = func() { signalOn(s.escaped) }
-	}
-	pump, err := startPump(s.input, func(input *scorev1.Stdin) error {
-		if s.hint && len(input.GetData()) > 0 {
-			s.hint = false
-			s.messenger.warn(ptyHint)
-		}
-		return s.sent.add(ctx, input)
-	}, s.onInputLost, escaped)
-	if err != nil {
-		return nil, err
-	}
-	var sending sync.WaitGroup
-	sending.Go(func() { s.sent.run(ctx) })
-	ignore := func() {}
-	if s.raw != nil {
-		ignore = pump.followSize()
-	}
-	return func() {
-		ignore()
-		cancel() // frees a send that waits for the ranks to read
-		pump.Stop()
-		sending.Wait()
-	}, nil
-}
-
-// onInputLost warns that the ranks see an end of the input that is not its real end.
-func (s *session) onInputLost(err error) {
-	s.inputLost.Store(true)
-	s.messenger.print(fmt.Sprintf("cannot read the input: %v; the ranks have what was before", err))
-}
-
 // wait is scrun's main loop. It handles signals, blocked output and the end of the job.
 func (s *session) wait(ctx context.Context, ended <-chan outcome, outputFailed <-chan struct{}) int {
 	for {
@@ -177,7 +122,7 @@ func (s *session) wait(ctx context.Context, ended <-chan outcome, outputFailed <
 			if s.onSignal(ctx, received) == interruptLeave {
 				return interrupted
 			}
-		case <-s.escaped:
+		case <-s.input.escaped:
 			if s.endOrLeave(ctx, s.interrupts.escape()) == interruptLeave {
 				return interrupted
 			}
@@ -228,7 +173,7 @@ func (s *session) finish(how outcome) int {
 	if how.missing && code == 0 {
 		return s.messenger.fail("some of the job's output is lost")
 	}
-	if code == 0 && s.inputLost.Load() {
+	if code == 0 && s.input.lost.Load() {
 		return exitCluster // the reason was printed
 	}
 	return code
@@ -237,8 +182,8 @@ func (s *session) finish(how outcome) int {
 // onSignal handles one signal to scrun.
 func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAction {
 	number, _ := received.(syscall.Signal)
-	if number == unix.SIGCONT && s.raw != nil {
-		_ = s.raw.enter() // the shell may have changed the mode; a terminal that is gone ends the input
+	if number == unix.SIGCONT && s.input.raw != nil {
+		_ = s.input.raw.enter() // the shell may have changed the mode; a terminal that is gone ends the input
 	}
 	if number != unix.SIGINT {
 		s.begin(ctx, func(ctx context.Context) answer { return s.signalJob(ctx, number) })
@@ -255,7 +200,7 @@ func (s *session) endOrLeave(ctx context.Context, action interruptAction) interr
 		s.order(ctx, s.showRanks)
 	case interruptKill:
 		again := "^C"
-		if s.raw != nil {
+		if s.input.raw != nil {
 			again = "~."
 		}
 		s.messenger.print("ending the job; " + again + " once more leaves without waiting for its end")

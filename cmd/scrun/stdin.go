@@ -23,25 +23,33 @@ const (
 	foregroundCheck = 500 * time.Millisecond
 )
 
-// pump forwards a file to the ranks' standard input until the file ends, a send fails, or Stop.
+// receiver gets what a pump reads.
+type receiver interface {
+	// receive takes input. It may block, so that a job that does not read slows its source down. An
+	// error ends the pump.
+	receive(*scorev1.Stdin) error
+	// onFailed is called before the end of an input that cannot be read further.
+	onFailed(error)
+	// onEscape is called when the user has typed the escape sequence.
+	onEscape()
+}
+
+// pump reads a file until the file ends, the receiver fails, or Stop.
 type pump struct {
 	file   *os.File
-	send   func(*scorev1.Stdin) error
-	failed func(error) // called before the end of an input that cannot be read further
-	wake   int         // eventfd that interrupts a wait
+	to     receiver
+	wake   int // eventfd that interrupts a wait
 	done   chan struct{}
 	isTerm bool
-	// escaped is called when the user has typed the escape sequence; nil: there is none.
-	escaped func()
-	escapes escapes
+	// escapes finds a terminal's escape sequences; nil: there are none.
+	escapes *escapes
 
 	stopping atomic.Bool
 	resized  atomic.Bool // the terminal's size must be sent
 }
 
-// startPump starts to forward file to send, which may block: so a job that does not read slows its
-// source down. If escaped is not nil, the escape sequences of a terminal are not sent.
-func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error), escaped func()) (*pump, error) {
+// startPump starts to read a file. If escapes is not nil, it takes escape sequences out.
+func startPump(file *os.File, to receiver, escapes *escapes) (*pump, error) {
 	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch the input: %w", err)
@@ -52,13 +60,12 @@ func startPump(file *os.File, send func(*scorev1.Stdin) error, failed func(error
 		// the ranks' output with it.
 		signal.Ignore(unix.SIGTTIN)
 	}
-	p := &pump{file: file, send: send, failed: failed, wake: wake, done: make(chan struct{}), isTerm: err == nil, escaped: escaped}
+	p := &pump{file: file, to: to, wake: wake, done: make(chan struct{}), isTerm: err == nil, escapes: escapes}
 	go p.run()
 	return p, nil
 }
 
-// Stop ends the pump and waits for it. The caller must have ended a pending send before, by the
-// send's own context.
+// Stop ends the pump and waits for it. The receiver must not block any more.
 func (p *pump) Stop() {
 	p.stopping.Store(true)
 	p.interrupt()
@@ -93,7 +100,7 @@ func (p *pump) run() {
 	buffer := make([]byte, inputChunk)
 	for p.ready() {
 		if p.resized.Swap(false) {
-			if p.send(&scorev1.Stdin{Resize: terminalSize(p.file)}) != nil {
+			if p.to.receive(&scorev1.Stdin{Resize: terminalSize(p.file)}) != nil {
 				return
 			}
 			continue
@@ -106,10 +113,10 @@ func (p *pump) run() {
 			continue // scrun went to the background between the check and the read
 		}
 		if err != nil {
-			p.failed(&os.PathError{Op: "read", Path: p.file.Name(), Err: err})
+			p.to.onFailed(&os.PathError{Op: "read", Path: p.file.Name(), Err: err})
 		}
 		if err != nil || n == 0 {
-			_ = p.send(&scorev1.Stdin{Eof: true}) // without a receiver no end is needed
+			_ = p.to.receive(&scorev1.Stdin{Eof: true}) // without a receiver no end is needed
 			return
 		}
 		if err := p.pass(buffer[:n]); err != nil {
@@ -120,17 +127,17 @@ func (p *pump) run() {
 
 // pass sends what was read, without a terminal's escape sequences.
 func (p *pump) pass(data []byte) error {
-	if p.escaped == nil {
-		return p.send(&scorev1.Stdin{Data: data})
+	if p.escapes == nil {
+		return p.to.receive(&scorev1.Stdin{Data: data})
 	}
 	input, end := p.escapes.feed(data)
 	if end {
-		p.escaped()
+		p.to.onEscape()
 	}
 	if len(input) == 0 {
 		return nil
 	}
-	return p.send(&scorev1.Stdin{Data: input})
+	return p.to.receive(&scorev1.Stdin{Data: input})
 }
 
 // ready waits until there is something to read or to send; false means Stop. A process in the

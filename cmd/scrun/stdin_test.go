@@ -9,6 +9,13 @@ import (
 	"testing"
 )
 
+// receiverFunc is a receiver that only takes input.
+type receiverFunc func(*scorev1.Stdin) error
+
+func (f receiverFunc) receive(input *scorev1.Stdin) error { return f(input) }
+func (f receiverFunc) onFailed(error)                     {}
+func (f receiverFunc) onEscape()                          {}
+
 func TestPump(t *testing.T) {
 	read, write, err := os.Pipe()
 	if err != nil {
@@ -21,13 +28,13 @@ func TestPump(t *testing.T) {
 		write.Close()
 	}()
 	var got bytes.Buffer
-	pump, err := startPump(read, func(input *scorev1.Stdin) error {
+	pump, err := startPump(read, receiverFunc(func(input *scorev1.Stdin) error {
 		if len(input.GetData()) > inputChunk {
 			t.Errorf("a message of %d bytes", len(input.GetData()))
 		}
 		got.Write(input.GetData())
 		return nil
-	}, func(error) {}, nil)
+	}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +75,7 @@ func TestPumpStop(t *testing.T) {
 	}
 	defer read.Close()
 	defer write.Close()
-	pump, err := startPump(read, func(*scorev1.Stdin) error { return nil }, func(error) {}, nil)
+	pump, err := startPump(read, receiverFunc(func(*scorev1.Stdin) error { return nil }), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,10 +94,10 @@ func TestPumpRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := 0
-	pump, err := startPump(read, func(*scorev1.Stdin) error {
+	pump, err := startPump(read, receiverFunc(func(*scorev1.Stdin) error {
 		sent++
 		return errors.New("gone")
-	}, func(error) {}, nil)
+	}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,13 +57,13 @@ func pumpInBackground() int {
 	}()
 	var mayRead atomic.Bool
 	got := make(chan string, 1)
-	pump, err := startPump(os.Stdin, func(input *scorev1.Stdin) error {
+	pump, err := startPump(os.Stdin, receiverFunc(func(input *scorev1.Stdin) error {
 		if !mayRead.Load() {
 			fmt.Println("read from the background")
 		}
 		got <- string(input.GetData())
 		return nil
-	}, func(error) {}, nil)
+	}), nil)
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -84,10 +84,10 @@ func pumpInBackground() int {
 func TestOtherTerminal(t *testing.T) {
 	master, slave := terminal.Open(t)
 	got := make(chan string, 1)
-	pump, err := startPump(slave, func(input *scorev1.Stdin) error {
+	pump, err := startPump(slave, receiverFunc(func(input *scorev1.Stdin) error {
 		got <- string(input.GetData())
 		return nil
-	}, func(error) {}, nil)
+	}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

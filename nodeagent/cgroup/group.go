@@ -43,18 +43,21 @@ var _ Container = (*Group)(nil)
 // open opens the files of an existing group.
 func (g *Group) open() (err error) {
 	g.dirFD, g.freezeFD, g.cpuFD = -1, -1, -1
+	defer func() {
+		if err != nil {
+			g.closeFiles()
+		}
+	}()
 	if g.dirFD, err = openAt(g.dir, "", unix.O_DIRECTORY|unix.O_RDONLY); err != nil {
 		return err
 	}
-	if g.freezeFD, err = openAt(g.dir, "cgroup.freeze", unix.O_WRONLY); err == nil {
-		g.cpuFD, err = openAt(g.dir, "cpu.stat", unix.O_RDONLY)
+	if g.freezeFD, err = openAt(g.dir, "cgroup.freeze", unix.O_WRONLY); err != nil {
+		return err
 	}
-	if err == nil {
-		g.frozen, err = newWatch(g.dir, "frozen ")
+	if g.cpuFD, err = openAt(g.dir, "cpu.stat", unix.O_RDONLY); err != nil {
+		return err
 	}
-	if err != nil {
-		g.closeFiles()
-	}
+	g.frozen, err = newWatch(g.dir, "frozen ")
 	return err
 }
 

@@ -97,12 +97,15 @@ func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.Fe
 	return n.fails
 }
 
-func (n *stageNode) listen(t *testing.T) string {
+func (n *stageNode) listen(t *testing.T) string { return serve(t, "n2", n) }
+
+// serve serves other agents as the agent of a node does.
+func serve(t *testing.T, node string, service scorev1connect.PeerServiceHandler) (address string) {
 	t.Helper()
-	listener := h2test.Listen(t, pkitest.FromKey(t, "key", "lab", pki.Agent, "n2"), pki.Agent)
+	listener := h2test.Listen(t, pkitest.FromKey(t, "key", "lab", pki.Agent, node), pki.Agent)
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(n))
-	server := h2.NewServer(mux)
+	mux.Handle(scorev1connect.NewPeerServiceHandler(service))
+	server := h2.NewServer(access.Guard(mux))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -137,7 +140,7 @@ func TestStageFromThoseAbove(t *testing.T) {
 	parent, seed := &stageNode{data: data, limit: 30_000, fails: lost}, &stageNode{data: data, limit: -1}
 	agents := []string{parent.listen(t), "127.0.0.1:1", seed.listen(t)}
 	a := stageAgent(t)
-	if err := a.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, agents); err != nil {
+	if err := a.fetchAll(t.Context(), source{1, user, agents}, []*scorev1.StagedFile{file}); err != nil {
 		t.Fatal(err)
 	}
 	if parent.calls.Load() != 1 || seed.calls.Load() != 1 {
@@ -150,22 +153,28 @@ func TestStageFromThoseAbove(t *testing.T) {
 	// One that gives other bytes does not get them executed.
 	other := &stageNode{data: bytes.Repeat([]byte("x"), len(data)), limit: -1}
 	b := stageAgent(t)
-	if err := b.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{other.listen(t)}); !errors.Is(err, staging.ErrDamaged) {
+	if err := b.fetchAll(t.Context(), source{1, user, []string{other.listen(t)}}, []*scorev1.StagedFile{file}); !errors.Is(err, staging.ErrDamaged) {
 		t.Errorf("other bytes: %v", err)
+	}
+	// One that ends too early is no source of the whole file.
+	early := &stageNode{data: data, limit: 10}
+	c := stageAgent(t)
+	if err := c.fetchAll(t.Context(), source{1, user, []string{early.listen(t), seed.listen(t)}}, []*scorev1.StagedFile{file}); err != nil {
+		t.Errorf("the first ends early: %v", err)
 	}
 	// The one that was given it first has it no more.
 	gone := &stageNode{fails: connect.NewError(connect.CodeNotFound, staging.ErrAbsent), limit: 0}
-	if err := b.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, []string{gone.listen(t)}); !errors.Is(err, errGone) {
+	if err := b.fetchAll(t.Context(), source{1, user, []string{gone.listen(t)}}, []*scorev1.StagedFile{file}); !errors.Is(err, errGone) {
 		t.Errorf("gone: %v", err)
 	}
 	// Whoever is to have it, and has not.
-	if err := b.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{file}, nil); !errors.Is(err, errGone) {
+	if err := b.fetchAll(t.Context(), source{1, user, nil}, []*scorev1.StagedFile{file}); !errors.Is(err, errGone) {
 		t.Errorf("the seed without the file: %v", err)
 	}
 	for _, bad := range []*scorev1.StagedFile{
 		{Name: "../a", Sha256: sum[:]}, {Name: "a", Sha256: sum[:5]}, {Name: "a", Sha256: sum[:], Size: 1 << 63}, {Name: "", Sha256: sum[:]},
 	} {
-		if err := b.fetchAll(t.Context(), 1, user, []*scorev1.StagedFile{bad}, agents); err == nil {
+		if err := b.fetchAll(t.Context(), source{1, user, agents}, []*scorev1.StagedFile{bad}); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
 	}
@@ -180,10 +189,10 @@ func TestFetchStagedOfOthersJobs(t *testing.T) {
 	files := []*scorev1.StagedFile{file}
 	user := &scorev1.Identity{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
 	a := stageAgent(t)
-	if err := a.fetchAll(t.Context(), 1, user, files, []string{(&stageNode{data: data, limit: -1}).listen(t)}); err != nil {
+	if err := a.fetchAll(t.Context(), source{1, user, []string{(&stageNode{data: data, limit: -1}).listen(t)}}, files); err != nil {
 		t.Fatal(err)
 	}
-	address := serveStaged(t, a)
+	address := serve(t, "n1", handler{files: a})
 	fetch := func(name string, job uint64) (string, error) {
 		peers := peers.New(pkitest.FromKey(t, "key", "lab", pki.Agent, name), true)
 		t.Cleanup(peers.Close)
@@ -227,25 +236,6 @@ type handler struct {
 
 func (h handler) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
 	return h.files.FetchStaged(ctx, r, stream)
-}
-
-// serveStaged serves other agents as an agent does.
-func serveStaged(t *testing.T, a *Transfers) (address string) {
-	t.Helper()
-	listener := h2test.Listen(t, pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), pki.Agent)
-	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(handler{files: a}))
-	server := h2.NewServer(access.Guard(mux))
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		_ = server.Serve(listener) // it ends by Close
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-served
-	})
-	return listener.Addr().String()
 }
 
 // Files are fetched from the agents of the nodes that the leader has named, and from nobody who has

@@ -30,53 +30,52 @@ type dumpStream = connect.ServerStream[scorev1.DumpPart]
 // Dump implements scorev1connect.PeerServiceHandler. It takes one dump at a time, which bounds its
 // memory.
 func (s PeerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
+	own := &s.jobs.options.Node
 	if !s.jobs.dumping.TryLock() {
-		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", s.jobs.options.Node.Name))
+		return connect.NewError(connect.CodeResourceExhausted, fmt.Errorf("node %s is taking another dump; try again", own.Name))
 	}
 	defer s.jobs.dumping.Unlock()
 	j := s.jobs.Get(r.Msg.GetJobId())
 	if j == nil {
-		return connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s any more", r.Msg.GetJobId(), s.jobs.options.Node.Name))
+		return connect.NewError(connect.CodeNotFound, fmt.Errorf("%w any more", own.noPart(r.Msg.GetJobId())))
 	}
-	wanted := func(rank uint32) bool { return !r.Msg.GetOneRank() || rank == r.Msg.GetRank() }
-	on := j.gangOn()
-	all, err := j.dump(ctx, wanted)
-	if errors.Is(err, dump.ErrTooLarge) {
-		err = connect.NewError(
-			connect.CodeResourceExhausted,
-			fmt.Errorf("the channels of job %d on node %s take more than %d MiB; dump its ranks one by one", j.id, s.jobs.options.Node.Name, maxDump>>20),
-		)
-	}
+	all, head, err := j.dump(ctx, func(rank uint32) bool { return !r.Msg.GetOneRank() || rank == r.Msg.GetRank() })
 	if err != nil {
 		return err
 	}
-	on = on || j.gangOn()
-	offset, _, _ := s.jobs.options.Clock.Reading()
-	taken := realtime.Now() + offset
 	for i := range all {
-		if err := s.sendDump(stream, j.id, &all[i], on, taken); err != nil {
+		d := &all[i]
+		head.Rank, head.Channel, head.Moving = d.Rank, d.Channel, d.Moving
+		if err := sendDump(stream, head, d.Pages); err != nil {
 			return err
 		}
-		all[i].Pages = nil
+		d.Pages = nil
 	}
 	return nil
 }
 
-func (j *Job) dump(ctx context.Context, wanted func(uint32) bool) (all []node.Dumped, err error) {
+// dump dumps the contexts of the wanted ranks. It returns what the heads of all have in common.
+func (j *Job) dump(ctx context.Context, wanted func(uint32) bool) (all []node.Dumped, head dump.Head, err error) {
+	head = dump.Head{Job: j.id, Node: j.options.Node.Name, GangOn: j.gangOn()}
 	j.withChannels(func(c *dataplane.Job) { all, err = c.Dump(ctx, wanted, maxDump, dumpTimeout) })
-	return all, err
+	if errors.Is(err, dump.ErrTooLarge) {
+		err = connect.NewError(connect.CodeResourceExhausted,
+			fmt.Errorf("the channels of job %d on node %s take more than %d MiB; dump its ranks one by one", j.id, head.Node, maxDump>>20))
+	}
+	head.GangOn = head.GangOn || j.gangOn()
+	offset, _, _ := j.options.Clock.Reading()
+	head.TakenNanos = realtime.Now() + offset
+	return all, head, err
 }
 
-func (s PeerService) sendDump(stream *dumpStream, job uint64, d *node.Dumped, on bool, taken int64) error {
-	head := &scorev1.DumpHead{Rank: d.Rank, Channel: d.Channel, Node: s.jobs.options.Node.Name, GangOn: on, Moving: d.Moving}
-	if err := stream.Send(&scorev1.DumpPart{Part: &scorev1.DumpPart_Head{Head: head}}); err != nil {
+// sendDump sends a context's head and its file.
+func sendDump(stream *dumpStream, head dump.Head, pages *dump.Pages) error {
+	first := &scorev1.DumpHead{Rank: head.Rank, Channel: head.Channel, Node: head.Node, GangOn: head.GangOn, Moving: head.Moving}
+	if err := stream.Send(&scorev1.DumpPart{Part: &scorev1.DumpPart_Head{Head: first}}); err != nil {
 		return err
 	}
 	out := bufio.NewWriterSize(dumpWriter{stream}, dumpChunk)
-	err := dump.Write(out, dump.Head{
-		Job: job, Rank: d.Rank, Channel: d.Channel, Node: s.jobs.options.Node.Name, TakenNanos: taken, GangOn: on, Moving: d.Moving,
-	}, d.Pages)
-	if err != nil {
+	if err := dump.Write(out, head, pages); err != nil {
 		return err
 	}
 	return out.Flush()

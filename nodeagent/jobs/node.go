@@ -53,6 +53,11 @@ func (n *Node) check(order *scorev1.Prepare) error {
 	return nil
 }
 
+// noPart is the error for callers that ask for a job that is not here.
+func (n *Node) noPart(job uint64) error {
+	return fmt.Errorf("job %d has no part on node %s", job, n.Name)
+}
+
 // kernelCPUs returns the CPUs of a place on this node as the kernel numbers them.
 func (n *Node) kernelCPUs(place *scorev1.NodePlace) []int {
 	cpus := make([]int, len(place.GetCpus()))

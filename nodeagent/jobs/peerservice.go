@@ -61,7 +61,7 @@ func (s PeerService) Collect(ctx context.Context, request *connect.Request[score
 func (js *Jobs) collect(ctx context.Context, request *scorev1.CollectRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil || j.group == nil {
-		return fmt.Errorf("job %d has no part on node %s", request.GetJobId(), js.options.Node.Name)
+		return js.options.Node.noPart(request.GetJobId())
 	}
 	if err := j.checkCaller(ctx, request.GetFromNodeIndex()); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s PeerService) Gossip(ctx context.Context, request *connect.Request[scorev
 	m := request.Msg
 	j := s.jobs.Get(m.GetJobId())
 	if j == nil || !j.group.Gossips() || j.Attempt() != m.GetAttempt() {
-		return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", m.GetJobId(), s.jobs.options.Node.Name))
+		return nil, connect.NewError(connect.CodeNotFound, s.jobs.options.Node.noPart(m.GetJobId()))
 	}
 	if err := j.checkCaller(ctx, m.GetFromNodeIndex()); err != nil {
 		return nil, err

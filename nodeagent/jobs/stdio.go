@@ -3,7 +3,6 @@ package jobs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/client"
 	"score/scored/api/scorev1"
@@ -85,7 +84,7 @@ func (js *Jobs) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*
 		case <-ctx.Done():
 		}
 	}
-	return nil, connect.NewError(connect.CodeNotFound, fmt.Errorf("job %d has no part on node %s", id, js.options.Node.Name))
+	return nil, connect.NewError(connect.CodeNotFound, js.options.Node.noPart(id))
 }
 
 func drained(stream *stdioStream) error {

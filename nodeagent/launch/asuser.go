@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"os"
-	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -28,11 +27,7 @@ func AsUser(u *User, f func() error) error {
 // Actor is a thread that acts as a user for many calls, so that each of many writes does not need a
 // new thread. The zero Actor runs on the caller's thread.
 type Actor struct {
-	work chan func() // nil: the caller's own thread has the user's rights
-	done chan struct{}
-
-	mu     sync.Mutex // guards closed, and sends on work
-	closed bool
+	worker *worker // nil: the caller's own thread has the user's rights
 }
 
 // NewActor starts the thread. The caller must close it.
@@ -40,50 +35,25 @@ func NewActor(u *User) (*Actor, error) {
 	if u == nil || os.Geteuid() != 0 || u.isCaller() {
 		return &Actor{}, nil
 	}
-	a := &Actor{work: make(chan func()), done: make(chan struct{})}
-	ready := make(chan error)
-	OwnThread(func() {
-		defer close(a.done)
-		err := becomeForFiles(u)
-		ready <- err
-		if err != nil {
-			return
-		}
-		for task := range a.work {
-			task()
-		}
-	})
-	if err := <-ready; err != nil {
+	w, err := startWorker(func() error { return becomeForFiles(u) })
+	if err != nil {
 		return nil, err
 	}
-	return a, nil
+	return &Actor{worker: w}, nil
 }
 
 // Do runs f with the rights of the user and waits for it.
 func (a *Actor) Do(f func() error) error {
-	if a.work == nil {
+	if a.worker == nil {
 		return f()
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.closed {
-		return ErrClosed
-	}
-	result := make(chan error, 1)
-	a.work <- func() { result <- f() }
-	return <-result
+	return a.worker.do(f)
 }
 
 // Close ends the thread.
 func (a *Actor) Close() {
-	if a.work == nil {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.closed {
-		a.closed = true
-		close(a.work)
+	if a.worker != nil {
+		a.worker.close()
 	}
 }
 

@@ -18,8 +18,8 @@ func (m Misfit) String() string { return fmt.Sprintf("%v instead of %v", m.Given
 // (setrlimit(2)). Limits that ranks never get are left out; see keptFromRanks. A limit on processes
 // that exceeds what any user gets is lowered without a misfit.
 func (f *Forker) Fit(limits []Limit) (fit []Limit, misfits []Misfit) {
-	f.mu.Lock() // no rank is started meanwhile
-	defer f.mu.Unlock()
+	f.worker.mu.Lock() // no rank is started meanwhile
+	defer f.worker.mu.Unlock()
 	fit = make([]Limit, 0, len(limits))
 	for _, asked := range limits {
 		if keptFromRanks(asked.Resource) {

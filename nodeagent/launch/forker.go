@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/hostinfo"
-	"sync"
 	"syscall"
 	"time"
 
@@ -19,14 +18,10 @@ import (
 //
 // Its methods may be called from any goroutine; they are carried out one after the other.
 type Forker struct {
+	worker *worker
 	reaper *Reaper
-	work   chan func()
-	done   chan struct{} // closed when the thread's goroutine has ended
 	// maxProcesses is what all ranks of a user together have at most.
 	maxProcesses uint64
-
-	mu     sync.Mutex // guards closed, and sending on work
-	closed bool
 
 	// Used on the thread only.
 	thread    thread
@@ -40,50 +35,40 @@ type Forker struct {
 
 // NewForker starts the thread. The Reaper gets every started rank; it must outlive the Forker.
 func NewForker(reaper *Reaper) (*Forker, error) {
-	f := &Forker{reaper: reaper, work: make(chan func()), done: make(chan struct{}), maxProcesses: hostinfo.UserProcesses()}
-	ready := make(chan error)
-	OwnThread(func() { f.run(ready) })
-	if err := <-ready; err != nil {
-		<-f.done
+	f := &Forker{reaper: reaper, maxProcesses: hostinfo.UserProcesses()}
+	var err error
+	if f.worker, err = startWorker(f.setup); err != nil {
+		f.oom.close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// run is the loop of the thread.
-func (f *Forker) run(ready chan<- error) {
-	defer close(f.done)
-	err := f.thread.setup()
-	if err == nil {
-		err = cleanSignals()
+// setup prepares the process and its thread for starting ranks.
+func (f *Forker) setup() (err error) {
+	if err := f.thread.setup(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = sealFiles()
+	if err := cleanSignals(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = denyPriority()
+	if err := sealFiles(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = boundProcesses(f.maxProcesses)
+	if err := denyPriority(); err != nil {
+		return err
 	}
-	if err == nil {
-		f.inherited, err = inheritedLimits()
+	if err := boundProcesses(f.maxProcesses); err != nil {
+		return err
 	}
-	if err == nil {
-		f.oom, err = openOOMScore()
+	if f.inherited, err = inheritedLimits(); err != nil {
+		return err
 	}
-	defer f.oom.close()
-	if err == nil {
-		err = forgetAgent()
+	if f.oom, err = openOOMScore(); err != nil {
+		return err
 	}
 	f.sessions = sharesSessions()
-	ready <- err
-	if err != nil {
-		return
-	}
-	for task := range f.work {
-		task()
-	}
+	return forgetAgent()
 }
 
 // sealFiles marks every descriptor of this process close-on-exec, so that a rank inherits only its
@@ -97,16 +82,7 @@ func sealFiles() error {
 }
 
 // Do runs task on the Forker's thread and waits for it.
-func (f *Forker) Do(task func() error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return ErrClosed
-	}
-	result := make(chan error, 1)
-	f.work <- func() { result <- task() }
-	return <-result
-}
+func (f *Forker) Do(task func() error) error { return f.worker.do(task) }
 
 // takeResident returns ownResident for the ranks that are started next. Reading it takes a tenth of
 // a rank's start, so BeginJob has read it for the first ones of a job.
@@ -125,25 +101,32 @@ func (f *Forker) takeResident() uint64 {
 // A limit that the child would have anyway costs nothing. Stack and core size are set on this
 // process, for good. For any other limit the child is stopped at its exec for a moment (ptrace) and
 // the limit is set from outside, since it must not apply to the launcher itself.
-func (f *Forker) StartAll(ranks []Rank) ([]*Process, error) {
-	started := make([]*Process, 0, len(ranks))
-	err := f.Do(func() error {
-		if err := f.oom.asRanks(func() error {
-			launcher := f.takeResident()
-			for i := range ranks {
-				p, err := f.start(&ranks[i], launcher)
-				if err != nil {
-					return err
-				}
-				started = append(started, p)
-			}
-			return nil
-		}); err != nil {
+func (f *Forker) StartAll(ranks []Rank) (started []*Process, err error) {
+	err = f.Do(func() error {
+		err := f.oom.asRanks(func() (err error) {
+			started, err = f.startEach(ranks)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		return f.thread.setCPUs(nil)
 	})
 	return started, err
+}
+
+// startEach starts ranks in their order until one cannot be started.
+func (f *Forker) startEach(ranks []Rank) ([]*Process, error) {
+	started := make([]*Process, 0, len(ranks))
+	launcher := f.takeResident()
+	for i := range ranks {
+		p, err := f.start(&ranks[i], launcher)
+		if err != nil {
+			return started, err
+		}
+		started = append(started, p)
+	}
+	return started, nil
 }
 
 func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
@@ -165,17 +148,16 @@ func (f *Forker) start(r *Rank, launcher uint64) (*Process, error) {
 		return nil, startError(r, err)
 	}
 	f.shareProcessor(pid, r.Sharers)
-	if len(late) > 0 {
-		err = limitStopped(pid, late, r.User)
+	if err := limitStopped(pid, late, r.User); err != nil {
+		discard(pid, pidfd)
+		return nil, fmt.Errorf("rank %d: %w", r.ID, err)
 	}
-	if err == nil {
-		var p *Process
-		if p, err = f.reaper.add(r.ID, pid, pidfd, launcher); err == nil {
-			return p, nil
-		}
+	p, err := f.reaper.add(r.ID, pid, pidfd, launcher)
+	if err != nil {
+		discard(pid, pidfd)
+		return nil, fmt.Errorf("rank %d: %w", r.ID, err)
 	}
-	discard(pid, pidfd)
-	return nil, fmt.Errorf("rank %d: %w", r.ID, err)
+	return p, nil
 }
 
 // forkExec starts a rank. If the program is open for writing, it tries again for busyWait: a
@@ -264,11 +246,7 @@ func (f *Forker) Join(dir string) error {
 // Close ends the thread. The kernel then kills every rank that still runs, since their parent-death
 // signal depends on the thread.
 func (f *Forker) Close() {
-	f.mu.Lock()
-	if !f.closed {
-		f.closed = true
-		close(f.work)
-	}
-	f.mu.Unlock()
-	<-f.done
+	f.worker.close()
+	<-f.worker.ended
+	f.oom.close()
 }

@@ -86,18 +86,13 @@ func passNoCapabilities() error {
 // not wait for the thread, which has time until the job is launched: if it fails, the job's ranks
 // cannot be started.
 func (f *Forker) BeginJob(u *User) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return
-	}
-	f.work <- func() {
+	f.worker.begin(func() {
 		f.begun = newKeyring()
 		if f.begun == nil {
 			f.begun = setLoginUID(u)
 		}
 		f.launcher = ownResident()
-	}
+	})
 }
 
 // newKeyring joins a new anonymous session keyring; keyctl(2). It ignores a kernel without keys,

@@ -118,8 +118,11 @@ func takeOwn(l Limit, inherited *unix.Rlimit) error {
 	return nil
 }
 
-// limitStopped sets limits on a child that is stopped at its exec, and lets it continue.
+// limitStopped sets limits on a child that is stopped at its exec for them, and lets it continue.
 func limitStopped(pid int, limits []Limit, u *User) error {
+	if len(limits) == 0 {
+		return nil // it was not stopped
+	}
 	if err := waitStopped(pid); err != nil {
 		return err
 	}

@@ -58,26 +58,33 @@ func (j *job) newPMIx(engine *pmi.Engine, info *pmi.JobInfo, hardware func() str
 	return nil
 }
 
+// listenLoopback listens at a free port of loopback.
 func listenLoopback() (fd int, at unix.SockaddrInet4, err error) {
 	at.Addr = [4]byte{127, 0, 0, 1}
 	fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return -1, at, err
 	}
-	err = unix.Bind(fd, &at)
-	if err == nil {
-		err = unix.Listen(fd, pmixBacklog)
-	}
-	var name unix.Sockaddr
-	if err == nil {
-		name, err = unix.Getsockname(fd)
-	}
-	if err != nil {
+	if at.Port, err = listenAt(fd, &at); err != nil {
 		loop.CloseFD(fd)
 		return -1, at, err
 	}
-	at.Port = name.(*unix.SockaddrInet4).Port
 	return fd, at, nil
+}
+
+// listenAt makes a socket listen at an address, and returns the port that the kernel chose.
+func listenAt(fd int, at *unix.SockaddrInet4) (port int, err error) {
+	if err := unix.Bind(fd, at); err != nil {
+		return 0, err
+	}
+	if err := unix.Listen(fd, pmixBacklog); err != nil {
+		return 0, err
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0, err
+	}
+	return name.(*unix.SockaddrInet4).Port, nil
 }
 
 // ownerOf asks the kernel for the owner of a connection's other end. The error
@@ -195,24 +202,17 @@ func (s *steward) withPMIx(f func(*pmi.Engine) error) {
 	s.applyPMIx(s.job.pmix.server.Do(s.now(), f))
 }
 
-// applyPMIx carries out the server's effects. They are valid until the next call of the server, and
-// some effects lead to such a call.
+// applyPMIx carries out the server's effects. They are valid until the next call of the server, so
+// those that lead to such a call come last.
 func (s *steward) applyPMIx(effects []pmix.Effect) {
-	if len(effects) == 0 {
-		return
-	}
-	var after []func()
+	var last []pmix.Effect
 	for i := range effects {
 		e := &effects[i]
 		switch e.Kind {
 		case pmix.Write:
 			s.writePMIx(e.Conn, e.Bytes)
-		case pmix.Close:
-			id := e.Conn
-			after = append(after, func() { s.dropPMIx(id) })
-		case pmix.Authenticate:
-			id, rank := e.Conn, e.Rank
-			after = append(after, func() { s.admitPMIx(id, rank) })
+		case pmix.Close, pmix.Authenticate:
+			last = append(last, *e)
 		case pmix.Contact:
 			s.finishAdmission()
 			s.onContact(s.job.index(e.Rank))
@@ -234,8 +234,12 @@ func (s *steward) applyPMIx(effects []pmix.Effect) {
 			s.abort(s.job.index(e.Rank), launch.CodeCluster, e.Err.Error())
 		}
 	}
-	for _, f := range after {
-		f()
+	for i := range last {
+		if e := &last[i]; e.Kind == pmix.Close {
+			s.dropPMIx(e.Conn)
+		} else {
+			s.admitPMIx(e.Conn, e.Rank)
+		}
 	}
 }
 

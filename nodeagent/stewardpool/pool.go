@@ -145,28 +145,38 @@ func (p *Pool) Claim(ctx context.Context, user uint32, fresh bool, events client
 	}
 }
 
+// take takes a warm steward out of the pool, or starts one.
 func (p *Pool) take(ctx context.Context, user uint32, fresh bool) (*Steward, error) {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, ErrClosed
-	}
-	if err := p.checkHung(user); err != nil {
-		p.mu.Unlock()
+	s, number, err := p.takeWarm(user, fresh)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	p.dropOutdated()
-	if i := p.choose(user, fresh); i >= 0 {
-		s := p.warm[i]
-		p.warm = slices.Delete(p.warm, i, i+1)
-		p.mu.Unlock()
+	case s != nil:
 		p.wake()
 		return s, nil
 	}
-	number := p.reserve()
-	p.mu.Unlock()
 	defer p.working.Done()
 	return p.start(ctx, number)
+}
+
+// takeWarm takes a warm steward out of the pool. If there is none, it reserves a slot for another.
+func (p *Pool) takeWarm(user uint32, fresh bool) (s *Steward, number int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, 0, ErrClosed
+	}
+	if err := p.checkHung(user); err != nil {
+		return nil, 0, err
+	}
+	p.dropOutdated()
+	i := p.choose(user, fresh)
+	if i < 0 {
+		return nil, p.reserve(), nil
+	}
+	s = p.warm[i]
+	p.warm = slices.Delete(p.warm, i, i+1)
+	return s, 0, nil
 }
 
 // choose returns the index of the warm steward for a user: the last one that has served the user,
@@ -273,32 +283,29 @@ func (p *Pool) putWarm(s *Steward) (surplus *Steward) {
 // Close ends all stewards without a job, and waits for pending work. The error names the remains
 // that could not be removed until ctx ended.
 func (p *Pool) Close(ctx context.Context) error {
-	p.mu.Lock()
-	p.closed = true
-	warm := p.warm
-	p.warm = nil
-	p.mu.Unlock()
+	warm := p.end()
 	p.working.Wait()
 	p.closeMounts()
 	for _, s := range warm {
 		p.discard(s)
 	}
-	p.mu.Lock()
-	stuck := p.stuck
-	p.stuck = nil
-	p.mu.Unlock()
-	var failed []error
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		deadline = time.Now().Add(closeWait)
 	}
-	for _, r := range stuck {
-		failed = append(failed, r.remove(deadline))
-	}
+	err := p.removeStuck(deadline)
 	if p.options.Root != nil {
-		failed = append(failed, p.options.Root.Remove(deadline))
+		err = errors.Join(err, p.options.Root.Remove(deadline))
 	}
-	return errors.Join(failed...)
+	return err
+}
+
+// end marks the pool as closed, and returns the warm stewards.
+func (p *Pool) end() (warm []*Steward) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed, warm, p.warm = true, p.warm, nil
+	return warm
 }
 
 func (p *Pool) wake() {

@@ -2,6 +2,7 @@ package stewardpool
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -72,41 +73,50 @@ func (p *Pool) startDelay(now time.Time) time.Duration {
 	return max(min(latest, p.busyUntil.Sub(now)), 0)
 }
 
+// started puts a new steward into the pool, or records that none could be started.
 func (p *Pool) started(s *Steward, err error) {
-	p.mu.Lock()
 	if err != nil {
-		p.failedAt = time.Now()
-		p.mu.Unlock()
 		p.options.Logger.Warn("no warm steward could be started", zap.Error(err))
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.failedAt = time.Now()
 		return
 	}
-	if !p.closed && !p.outdated(s) {
-		p.warm = append(p.warm, s)
-		p.mu.Unlock()
-		return
+	if !p.keepFresh(s) {
+		p.discard(s)
 	}
-	p.mu.Unlock()
-	p.discard(s)
+}
+
+// keepFresh puts a new steward into the pool, and reports whether the pool wants it.
+func (p *Pool) keepFresh(s *Steward) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.outdated(s) {
+		return false
+	}
+	p.warm = append(p.warm, s)
+	return true
 }
 
 // dropDead removes warm stewards whose process has ended.
 func (p *Pool) dropDead() {
-	p.mu.Lock()
-	var dead []*Steward
-	kept := p.warm[:0]
-	for _, s := range p.warm {
-		if s.gone() {
-			dead = append(dead, s)
-		} else {
-			kept = append(kept, s)
-		}
-	}
-	clear(p.warm[len(kept):])
-	p.warm = kept
-	p.mu.Unlock()
-	for _, s := range dead {
+	for _, s := range p.takeDead() {
 		p.discard(s)
 	}
+}
+
+// takeDead takes the warm stewards whose process has ended out of the pool.
+func (p *Pool) takeDead() (dead []*Steward) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.warm = slices.DeleteFunc(p.warm, func(s *Steward) bool {
+		gone := s.gone()
+		if gone {
+			dead = append(dead, s)
+		}
+		return gone
+	})
+	return dead
 }
 
 // sooner returns the smaller of two durations; 0 means never.

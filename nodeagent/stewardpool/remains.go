@@ -1,6 +1,7 @@
 package stewardpool
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -58,6 +59,18 @@ func (p *Pool) retryStuck() time.Duration {
 		return 0
 	}
 	return retryEvery
+}
+
+// removeStuck tries for the last time to remove remains. The error names those that stay.
+func (p *Pool) removeStuck(deadline time.Time) (err error) {
+	p.mu.Lock()
+	stuck := p.stuck
+	p.stuck = nil
+	p.mu.Unlock()
+	for _, r := range stuck {
+		err = errors.Join(err, r.remove(deadline))
+	}
+	return err
 }
 
 // removed frees the slot.

@@ -108,18 +108,23 @@ func (s *Steward) claim(user uint32, events client.Events) error {
 }
 
 func (s *host) message(m *stewardpb.FromSteward) {
+	if notify := s.claimantOf(m); notify != nil {
+		notify(m)
+	}
+}
+
+// claimantOf returns the function of the claimant that gets a message; nil: there is none.
+func (s *host) claimantOf(m *stewardpb.FromSteward) func(*stewardpb.FromSteward) {
 	s.mu.Lock()
-	tell := s.events.Message
-	if m.GetStatus() != nil && s.renew != nil {
-		// The steward is free: later messages are not for this claimant.
-		s.events, tell = client.Events{}, nil
-		close(s.renew)
-		s.renew = nil
+	defer s.mu.Unlock()
+	if m.GetStatus() == nil || s.renew == nil {
+		return s.events.Message
 	}
-	s.mu.Unlock()
-	if tell != nil {
-		tell(m)
-	}
+	// The steward is free: later messages are not for this claimant.
+	s.events = client.Events{}
+	close(s.renew)
+	s.renew = nil
+	return nil
 }
 
 func (s *host) closed(err error) {
@@ -128,13 +133,13 @@ func (s *host) closed(err error) {
 		close(s.lost)
 	}
 	s.ended, s.early = true, err
-	tell := s.events.Closed
+	notify := s.events.Closed
 	s.mu.Unlock()
-	if tell == nil {
+	if notify == nil {
 		s.unused()
 		return
 	}
-	tell(err)
+	notify(err)
 }
 
 func (s *host) gone() bool {

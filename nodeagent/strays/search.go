@@ -48,28 +48,23 @@ type searcher struct {
 }
 
 // run kills the processes that carry the mark, until there is none, too many are silent, or ctx
-// ends. It returns how often it has searched.
-func (s *searcher) run(ctx context.Context) (rounds int) {
-	until, pause := time.Now().Add(doubt), firstPause
-	for ; ctx.Err() == nil && len(s.silent) <= maxSilent; pause = rest(ctx, pause) {
-		rounds++
+// ends.
+func (s *searcher) run(ctx context.Context) {
+	until := time.Now().Add(doubt)
+	for pause := firstPause; ctx.Err() == nil && len(s.silent) <= maxSilent; pause = longer(pause) {
 		kills, doubts := s.round()
-		if kills > 0 {
+		switch {
+		case kills > 0:
 			until = time.Now().Add(doubt)
-			continue
+		case doubts == 0, time.Now().After(until):
+			return
 		}
-		if doubts == 0 || time.Now().After(until) {
-			return rounds
-		}
+		wait.Sleep(ctx, pause)
 	}
-	return rounds
 }
 
-// rest waits between two searches, and returns for how long the next time.
-func rest(ctx context.Context, pause time.Duration) time.Duration {
-	wait.Sleep(ctx, pause)
-	return min(2*pause, lastPause)
-}
+// longer returns the pause after the next search.
+func longer(pause time.Duration) time.Duration { return min(2*pause, lastPause) }
 
 // round checks all processes once, except those that are silent. It counts those that it has
 // killed, or found silent, and those that may carry the mark but did not show it.

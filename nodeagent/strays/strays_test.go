@@ -2,6 +2,7 @@ package strays
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -145,8 +146,8 @@ func TestStraysAreKilledByTheirMark(t *testing.T) {
 	}
 }
 
-// A process that the kernel does not end is searched for again seldom: each search reads all of /proc.
-func TestAProcessThatDoesNotEndIsSearchedForSeldom(t *testing.T) {
+// A process that the kernel does not end is searched for until the context ends.
+func TestAProcessThatDoesNotEnd(t *testing.T) {
 	mark := fmt.Sprintf("%s=held-%d", Variable, os.Getpid())
 	stray := exec.Command("sleep", "1000")
 	stray.Env = []string{mark}
@@ -154,17 +155,23 @@ func TestAProcessThatDoesNotEndIsSearchedForSeldom(t *testing.T) {
 		t.Fatal(err)
 	}
 	tracing := tracer.Hold(t, stray.Process.Pid, nil)
-	const (
-		during = 2 * time.Second
-		// most is what the first five pauses and then the longest ones leave time for.
-		most = 6 + int(during/lastPause)
-	)
-	ctx, cancel := context.WithTimeout(t.Context(), during)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	s := searcher{uid: self, mark: mark, silent: make(map[int]<-chan struct{})}
-	if rounds := s.run(ctx); rounds > most || ctx.Err() == nil {
-		t.Errorf("%d searches in %v, want at most %d; the process lives: %v", rounds, during, most, ctx.Err() != nil)
+	if err := New().Kill(ctx, self, mark); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
 	}
 	_ = tracing.Process.Kill()
 	_ = stray.Wait() // it was killed
+}
+
+// Such a process is searched for seldom: each search reads all of /proc.
+func TestSearchesBecomeSeldom(t *testing.T) {
+	const during, most = 2 * time.Second, 11
+	searches := 0
+	for at, pause := time.Duration(0), firstPause; at < during; at, pause = at+pause, longer(pause) {
+		searches++
+	}
+	if searches > most {
+		t.Errorf("%d searches in %v, want at most %d", searches, during, most)
+	}
 }

@@ -64,22 +64,26 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := call{forwarder: f, w: w, r: r}
-	err := access.ByAgent(r.URL.Path)
-	if err == nil {
-		c.uid, err = userOf(r.Context())
-	}
-	if err == nil {
-		c.limits, err = limitsOf(r)
-	}
-	if err == nil {
-		c.body, err = forward.ReadBody(r, false) // programs repeat submissions under keys themselves
-	}
-	if err == nil {
-		err = c.pass()
-	}
-	if err != nil {
+	if err := c.serve(); err != nil {
 		forward.Refuse(w, r, err)
 	}
+}
+
+// serve checks the call and forwards it. The error is for the caller.
+func (c *call) serve() (err error) {
+	if err := access.ByAgent(c.r.URL.Path); err != nil {
+		return err
+	}
+	if c.uid, err = userOf(c.r.Context()); err != nil {
+		return err
+	}
+	if c.limits, err = limitsOf(c.r); err != nil {
+		return err
+	}
+	if c.body, err = forward.ReadBody(c.r, false); err != nil { // programs repeat submissions under keys themselves
+		return err
+	}
+	return c.pass()
 }
 
 // pass forwards the call to a server that answers it; the error is for the caller.

@@ -1,7 +1,6 @@
 package wakesource
 
 import (
-	"bufio"
 	"context"
 	"net"
 	"os"
@@ -9,6 +8,7 @@ import (
 	"path/filepath"
 	"score/channels/handover"
 	"score/tests/await"
+	"score/tests/child"
 	"strings"
 	"sync"
 	"testing"
@@ -87,25 +87,7 @@ func start(t *testing.T, what ...string) int {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "/proc/self/exe", append([]string{"wait"}, what...)...)
 	command.Stderr = os.Stderr
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		in.Close()
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("%q: %v", line, err)
-	}
+	child.Start(t, command).Line(t)
 	return command.Process.Pid
 }
 

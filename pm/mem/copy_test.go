@@ -129,7 +129,7 @@ func TestPeerDiesDuringCopy(t *testing.T) {
 	if n, err := p.piece(readCall, buffer, addr); err != nil || n != PieceBytes {
 		t.Fatal(n, err)
 	}
-	c.end()
+	c.End()
 	_, err := p.piece(readCall, buffer[PieceBytes:], addr+PieceBytes)
 	wantError(t, "after the death", err, ErrGone)
 
@@ -148,7 +148,7 @@ func TestPeerDiesDuringCopy(t *testing.T) {
 	if err := <-read; err != nil {
 		t.Fatal(err)
 	}
-	_ = c.cmd.Process.Kill()
+	_ = c.Process.Kill()
 	err = <-read
 	wantError(t, "killed", err, ErrGone)
 	var e *CopyError

@@ -5,10 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"score/channels/procstat"
+	process "score/tests/child"
 	"strconv"
 	"strings"
 	"syscall"
@@ -52,13 +52,11 @@ var sentinels = map[string]error{
 
 // child is another process.
 type child struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	out   *bufio.Scanner
+	*process.Child
 	start uint64
 }
 
-func (c *child) pid() int { return c.cmd.Process.Pid }
+func (c *child) pid() int { return c.Process.Pid }
 
 // startChild starts a process of this one's user.
 func startChild(t testing.TB) *child {
@@ -77,23 +75,11 @@ func startUnprivileged(t testing.TB) *child {
 
 func startAs(t testing.TB, user *syscall.Credential) *child {
 	t.Helper()
-	c := &child{cmd: exec.Command("/proc/self/exe")}
-	c.cmd.Env = append(os.Environ(), childEnv+"=1", "GORACE=atexit_sleep_ms=0")
-	c.cmd.Stderr = os.Stderr
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: user}
-	in, err := c.cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.in, c.out = in, bufio.NewScanner(out)
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.end)
+	command := exec.Command("/proc/self/exe")
+	command.Env = append(os.Environ(), childEnv+"=1", "GORACE=atexit_sleep_ms=0")
+	command.Stderr = os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Credential: user}
+	c := &child{Child: process.Start(t, command)}
 	c.ask(t, "hello")
 	stat, err := procstat.Read(c.pid())
 	if err != nil {
@@ -108,12 +94,6 @@ const (
 	testLimit = 1 << 30 // of caches; no test maps as much
 )
 
-// end kills the process and waits for it.
-func (c *child) end() {
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
-}
-
 // ask has the process do something that must succeed.
 func (c *child) ask(t testing.TB, format string, args ...any) string {
 	t.Helper()
@@ -126,13 +106,10 @@ func (c *child) ask(t testing.TB, format string, args ...any) string {
 
 func (c *child) try(t testing.TB, format string, args ...any) (result, answer string) {
 	t.Helper()
-	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+	if _, err := fmt.Fprintf(c.In, format+"\n", args...); err != nil {
 		t.Fatal(err)
 	}
-	if !c.out.Scan() {
-		t.Fatalf("%s: the process ended", fmt.Sprintf(format, args...))
-	}
-	result, answer, _ = strings.Cut(c.out.Text(), " ")
+	result, answer, _ = strings.Cut(c.Line(t), " ")
 	return result, answer
 }
 

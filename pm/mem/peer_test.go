@@ -44,13 +44,13 @@ func TestAtomicsOfTwoProcesses(t *testing.T) {
 	command := fmt.Sprintf("add %d %d %x %d", os.Getpid(), ownStart(t), b, rounds)
 	one, two := startChild(t), startChild(t)
 	for _, c := range []*child{one, two} {
-		if _, err := fmt.Fprintln(c.in, command); err != nil {
+		if _, err := fmt.Fprintln(c.In, command); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, c := range []*child{one, two} {
-		if !c.out.Scan() || strings.TrimSpace(c.out.Text()) != "ok" {
-			t.Fatal(c.out.Text())
+		if result := strings.TrimSpace(c.Line(t)); result != "ok" {
+			t.Fatal(result)
 		}
 	}
 	const sum = 2 * rounds
@@ -151,7 +151,7 @@ func TestPeerDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.end()
+	c.End()
 	if p.Alive() {
 		t.Error("the dead peer is alive")
 	}
@@ -189,13 +189,13 @@ func TestNumberOfPeerIsReused(t *testing.T) {
 		first := startChild(t)
 		p := first.open(t)
 		h, addr := first.askHandle(t, "window 4096 a"), first.askAddress(t, "memory 4096 m")
-		first.end()
+		first.End()
 		if _, err := f.WriteAt(fmt.Append(nil, first.pid()-1), 0); err != nil {
 			t.Skipf("only root can choose the number of the next process: %v", err)
 		}
 		second := startChild(t)
 		if second.pid() != first.pid() || second.start == first.start {
-			second.end()
+			second.End()
 			continue
 		}
 		b := []byte{1}

@@ -82,7 +82,10 @@ func (r *Registrar) CreateToken(ctx context.Context, role string, life time.Dura
 	if life == 0 {
 		life = pki.DefaultTokenLife
 	}
-	token, err := pki.NewToken(r.Credentials.Name().Cluster, parsed, pki.DigestOf(r.Authority.Certificate()), r.Addresses(), r.Now(), life)
+	token, err := pki.NewToken(pki.Token{
+		Cluster: r.Credentials.Name().Cluster, Role: parsed,
+		Authority: pki.DigestOf(r.Authority.Certificate()), Servers: r.Addresses(),
+	}, r.Now(), life)
 	if err != nil {
 		return "", nil, err
 	}

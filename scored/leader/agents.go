@@ -1,9 +1,7 @@
 package leader
 
 import (
-	"score/scored/api/quote"
 	"score/scored/api/scorev1"
-	"strings"
 )
 
 // onMessage handles an agent's message. It ignores messages of a link that was replaced.
@@ -140,12 +138,6 @@ func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
 		text = "node " + n.name + " could not get the job ready; look at the agent's log there"
 	}
 	c.step(j, evStop{&scorev1.Verdict{Reason: cannotStart, ExitCode: code, Message: text, Rank: noRank, Node: n.name}})
-}
-
-// oneSentence returns an agent's reason for the log and the user: one line of bounded length, with
-// escapes for unprintable bytes.
-func oneSentence(text string) string {
-	return quote.Sentence(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "; "))
 }
 
 // onUsage records the latest usage of running jobs.

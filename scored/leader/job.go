@@ -1,10 +1,12 @@
 package leader
 
 import (
+	"cmp"
+	"maps"
 	"score/gang"
 	"score/scored/api/scorev1"
 	"score/scored/state"
-	"score/scored/state/statepb"
+	"slices"
 	"time"
 )
 
@@ -143,6 +145,11 @@ type attempt struct {
 	forgotten bool
 }
 
+// sortedJobs returns all jobs, by number.
+func (c *controller) sortedJobs() []*job {
+	return slices.SortedFunc(maps.Values(c.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
+}
+
 // newAttempt returns the state of a job that waits for places.
 func newAttempt() attempt { return attempt{state: queued, row: -1, codeRank: noRank} }
 
@@ -190,65 +197,3 @@ func (j *job) reading() bool {
 
 // needsOwner reports whether the job ends without an owner, since its output has no other reader.
 func (j *job) needsOwner() bool { return !j.spec.GetDetached() && j.parents == 0 }
-
-// usage sums the nodes' reports.
-func (j *job) usage() *scorev1.Usage {
-	sum := &scorev1.Usage{}
-	for _, p := range j.parts {
-		sum.CpuNanos += p.usage.GetCpuNanos()
-		sum.LateFreezes += p.usage.GetLateFreezes()
-		sum.RunNanos = max(sum.RunNanos, p.usage.GetRunNanos())
-		sum.Slices = max(sum.Slices, p.usage.GetSlices())
-		sum.SwitchNanos = max(sum.SwitchNanos, p.usage.GetSwitchNanos())
-		sum.MaxRssBytes = max(sum.MaxRssBytes, p.usage.GetMaxRssBytes())
-		sum.Messages = addMessages(sum.Messages, p.usage.GetMessages())
-		sum.Fences = meetFences(sum.Fences, p.usage.GetFences())
-	}
-	return addEarlier(sum, j.earlier)
-}
-
-// addEarlier adds the usage of earlier attempts.
-func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
-	if earlier == nil {
-		return sum
-	}
-	sum.CpuNanos += earlier.GetCpuNanos()
-	sum.LateFreezes += earlier.GetLateFreezes()
-	sum.RunNanos += earlier.GetRunNanos()
-	sum.Slices += earlier.GetSlices()
-	sum.SwitchNanos += earlier.GetSwitchNanos()
-	sum.MaxRssBytes = max(sum.MaxRssBytes, earlier.GetMaxRssBytes())
-	sum.Messages = addMessages(sum.Messages, earlier.GetMessages())
-	if was, is := earlier.GetFences(), sum.GetFences(); was != nil {
-		sum.Fences = &scorev1.Fences{
-			Fences: add(was.GetFences(), is.GetFences()), PlainBytes: add(was.GetPlainBytes(), is.GetPlainBytes()),
-			PackedBytes: add(was.GetPackedBytes(), is.GetPackedBytes()),
-		}
-	}
-	return sum
-}
-
-// placesOf returns a gang's places as the log has them.
-func placesOf(a gang.Allocation) []*statepb.Place {
-	places := make([]*statepb.Place, len(a.Places))
-	for i, p := range a.Places {
-		places[i] = &statepb.Place{Node: string(p.Node), Ranks: narrow(p.Ranks), Cpus: narrow(p.CPUs)}
-	}
-	return places
-}
-
-func narrow(values []int) []uint32 {
-	out := make([]uint32, len(values))
-	for i, v := range values {
-		out[i] = uint32(v)
-	}
-	return out
-}
-
-func widen(values []uint32) []int {
-	out := make([]int, len(values))
-	for i, v := range values {
-		out[i] = int(v)
-	}
-	return out
-}

@@ -16,7 +16,7 @@ func TestMembers(t *testing.T) {
 	var revoked [][]byte
 	w.b.observeRevoked = func(serials [][]byte) { revoked = serials }
 	token := func(life time.Duration) *pki.Token {
-		tk, err := pki.NewToken("lab", pki.Agent, pki.Digest{}, []string{"h:1"}, time.Unix(0, w.b.now), life)
+		tk, err := pki.NewToken(pki.Token{Cluster: "lab", Role: pki.Agent, Servers: []string{"h:1"}}, time.Unix(0, w.b.now), life)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestRevokedNodeIsRefused(t *testing.T) {
 		admit := func(serial byte) {
 			t.Helper()
 			now, _ := l.Now()
-			token, err := pki.NewToken("lab", pki.Agent, pki.Digest{}, []string{"h:1"}, time.Unix(0, now), time.Hour)
+			token, err := pki.NewToken(pki.Token{Cluster: "lab", Role: pki.Agent, Servers: []string{"h:1"}}, time.Unix(0, now), time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}

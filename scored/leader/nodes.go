@@ -5,18 +5,9 @@ import (
 	"maps"
 	"score/gang"
 	"score/scored/api/scorev1"
-	"score/scored/api/texts"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
-	"unicode/utf8"
-)
-
-const (
-	// maxText bounds each text of an agent about itself.
-	maxText = 256
-	// maxNotesOfNode bounds the number of its notes.
-	maxNotesOfNode = 32
 )
 
 // node is a node as the controller knows it.
@@ -90,36 +81,12 @@ func setOf(names []string) map[string]bool {
 
 func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
-func (c *controller) sortedJobs() []*job {
-	return slices.SortedFunc(maps.Values(c.jobs), func(x, y *job) int { return cmp.Compare(x.id, y.id) })
-}
-
-// clip shortens a text to the kept length, at a character's end, and escapes what is not UTF-8.
-func clip(text string) string {
-	if len(text) <= maxText {
-		return texts.UTF8(text)
-	}
-	end := maxText
-	for end > maxText-utf8.UTFMax && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return texts.UTF8(text[:end]) + "..."
-}
-
 func (n *node) update(h *scorev1.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
 	n.fencesByMessage = h.GetFencesByMessage()
 	n.transport, n.bearers = cmp.Or(clip(h.GetLink()), "udp"), clippedNotes(h.GetBearers())
 	n.notes = clippedNotes(h.GetNotes())
-}
-
-// clippedNotes returns the kept part of an agent's notes.
-func clippedNotes(notes []string) (kept []string) {
-	for _, note := range notes[:min(len(notes), maxNotesOfNode)] {
-		kept = append(kept, clip(note))
-	}
-	return kept
 }
 
 // heartbeat handles a node's heartbeat.

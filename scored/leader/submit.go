@@ -26,14 +26,7 @@ func (c *controller) submit(spec *scorev1.JobSpec, user *scorev1.Identity, calle
 
 // enter queues a user's new job.
 func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
-	err := c.check(j.spec)
-	if err == nil {
-		err = c.accounts.admit(j, caller)
-	}
-	if err == nil {
-		err = c.queue(j)
-	}
-	if err != nil {
+	if err := c.accept(j, caller); err != nil {
 		answer(0, err)
 		return
 	}
@@ -41,6 +34,17 @@ func (c *controller) enter(j *job, caller Caller, answer func(uint64, error)) {
 		c.awaitOwner(j)
 	}
 	c.call(func(err error) { answer(j.id, err) })
+}
+
+// accept checks a user's new job and queues it.
+func (c *controller) accept(j *job, caller Caller) error {
+	if err := c.check(j.spec); err != nil {
+		return err
+	}
+	if err := c.accounts.admit(j, caller); err != nil {
+		return err
+	}
+	return c.queue(j)
 }
 
 // check refuses what no user may submit now.

@@ -32,18 +32,6 @@ func (c *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 	return view
 }
 
-// nodePlaces returns the job's places with the addresses of their agents.
-func (c *controller) nodePlaces(j *job) []*scorev1.NodePlace {
-	places := make([]*scorev1.NodePlace, len(j.parts))
-	for i, p := range j.parts {
-		places[i] = &scorev1.NodePlace{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs}
-		if n := c.nodes[p.Node]; n != nil {
-			places[i].Address = n.address
-		}
-	}
-	return places
-}
-
 // jobOf returns a finished job of the log as users see it.
 func jobOf(record *state.Job) *scorev1.Job {
 	view := &scorev1.Job{

@@ -217,17 +217,11 @@ func (r *Replica) Close() error {
 	r.closed = true
 	r.open.Unlock()
 	r.verifying.Wait()
-	shutdown := r.raft.Shutdown()
-	down := make(chan error, 1)
-	go func() { down <- shutdown.Error() }()
-	limit := time.NewTimer(stopBound)
-	defer limit.Stop()
-	select {
-	case err := <-down:
-		return errors.Join(err, r.transport.Close(), r.stores.Close())
-	case <-limit.C:
+	ended, err := within(stopBound, r.raft.Shutdown().Error)
+	if !ended {
 		return errors.Join(errStuck, r.transport.Close()) // what still runs uses the stores
 	}
+	return errors.Join(err, r.transport.Close(), r.stores.Close())
 }
 
 // errStuck means that Raft did not shut down.
@@ -236,20 +230,28 @@ var errStuck = errors.New("the replication of the log does not stop; committed e
 // closeFailed closes the connections to other servers before it unblocks Raft without a disk.
 func (r *Replica) closeFailed() error {
 	shutdown := r.raft.Shutdown()
-	err := r.transport.Close()
+	transport := r.transport.Close()
 	r.stores.log.Release()
-	down := make(chan error, 1)
-	go func() {
-		err := shutdown.Error()
-		r.stopped.Wait()
-		down <- err
-	}()
-	limit := time.NewTimer(closeBound)
+	ended, err := within(closeBound, func() error {
+		defer r.stopped.Wait()
+		return shutdown.Error()
+	})
+	if !ended {
+		return transport
+	}
+	return errors.Join(transport, err, r.stores.Close())
+}
+
+// within calls wait, and reports whether it has ended within a bound. If not, it goes on.
+func within(bound time.Duration, wait func() error) (ended bool, err error) {
+	result := make(chan error, 1)
+	go func() { result <- wait() }()
+	limit := time.NewTimer(bound)
 	defer limit.Stop()
 	select {
-	case downErr := <-down:
-		return errors.Join(err, downErr, r.stores.Close())
+	case err := <-result:
+		return true, err
 	case <-limit.C:
-		return err
+		return false, nil
 	}
 }

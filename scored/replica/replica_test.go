@@ -10,6 +10,7 @@ import (
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"score/tests/child"
 	"slices"
 	"strings"
 	"testing"
@@ -261,23 +262,14 @@ func TestLockDiesWithItsHolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	holder := exec.Command(os.Args[0], "-test.run=TestLockDiesWithItsHolder$")
 	holder.Env = append(os.Environ(), "REPLICA_TEST_LOCK="+dir)
-	out, err := holder.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := out.Read(make([]byte, 6)); err != nil {
-		t.Fatal(err)
+	c := child.Start(t, holder)
+	if line := c.Line(t); line != "locked" {
+		t.Fatal(line)
 	}
 	if _, err := Open(Options{Dir: dir}); !errors.Is(err, ErrInUse) {
 		t.Errorf("while it is held: %v", err)
 	}
-	if err := holder.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = holder.Wait() // killed
+	c.End()
 	open(t, dir)
 }
 

@@ -42,46 +42,76 @@ var ErrRemoved = errors.New(
 	"this server was removed from the cluster; to make it a member again, remove its certificates and its data_dir, and join it with a new token",
 )
 
+// membership is what a server remembers between two checks of its membership.
+type membership struct {
+	member     bool      // it has been a member
+	leaderSeen time.Time // when it last knew of a leader, or asked whether it was removed
+	loggedAt   time.Time // when the log last said why it is not a member
+}
+
 // maintainMembership makes this server a voting member at its address, and returns ErrRemoved once
 // it is removed.
 func (s *Server) maintainMembership(ctx context.Context) error {
-	member, loggedAt, leaderSeen := false, time.Time{}, time.Now()
+	m := membership{leaderSeen: time.Now()}
 	for {
-		if name, _ := s.replica.Leader(); name != "" {
-			leaderSeen = time.Now()
-		}
-		if time.Since(leaderSeen) > leaderlessLimit {
-			if s.wasRemoved(ctx) {
-				return ErrRemoved
-			}
-			leaderSeen = time.Now()
-		}
-		pause := memberCheckInterval
-		us, known := s.self()
-		switch {
-		case member && !known:
-			return ErrRemoved
-		case known && us.Voter && us.Address == s.advertised():
-			if !member {
-				s.logger.Info("this server has a vote", zap.String("server", us.Name), zap.String("address", us.Address))
-			}
-			if !member && s.options.OnMember != nil {
-				s.options.OnMember()
-			}
-			member = true
-			s.recordOwnCertificate(ctx)
-		default:
-			pause = enrolInterval
-			if err := s.enrol(ctx); err != nil && time.Since(loggedAt) > enrolLogInterval {
-				loggedAt = time.Now()
-				s.logger.Warn("this server is not a member of the cluster yet", zap.Error(err))
-			}
+		pause, err := s.checkMembership(ctx, &m)
+		if err != nil {
+			return err
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// checkMembership asks for membership if this server has none. It returns the time until the next
+// check, or ErrRemoved.
+func (s *Server) checkMembership(ctx context.Context, m *membership) (pause time.Duration, err error) {
+	if err := s.checkRemoved(ctx, m); err != nil {
+		return 0, err
+	}
+	us, known := s.self()
+	switch {
+	case m.member && !known:
+		return 0, ErrRemoved
+	case known && us.Voter && us.Address == s.advertised():
+		if !m.member {
+			s.becomeMember(us)
+		}
+		m.member = true
+		s.recordOwnCertificate(ctx)
+		return memberCheckInterval, nil
+	}
+	if err := s.enrol(ctx); err != nil && time.Since(m.loggedAt) > enrolLogInterval {
+		m.loggedAt = time.Now()
+		s.logger.Warn("this server is not a member of the cluster yet", zap.Error(err))
+	}
+	return enrolInterval, nil
+}
+
+// checkRemoved returns ErrRemoved if this server has known no leader for leaderlessLimit, and was
+// removed.
+func (s *Server) checkRemoved(ctx context.Context, m *membership) error {
+	if name, _ := s.replica.Leader(); name != "" {
+		m.leaderSeen = time.Now()
+	}
+	if time.Since(m.leaderSeen) <= leaderlessLimit {
+		return nil
+	}
+	if s.wasRemoved(ctx) {
+		return ErrRemoved
+	}
+	m.leaderSeen = time.Now()
+	return nil
+}
+
+// becomeMember reports that this server has a vote.
+func (s *Server) becomeMember(us replica.Server) {
+	s.logger.Info("this server has a vote", zap.String("server", us.Name), zap.String("address", us.Address))
+	if s.options.OnMember != nil {
+		s.options.OnMember()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"score/tests/child"
 	"strings"
 	"testing"
 )
@@ -40,26 +41,8 @@ func TestProcessesDoNotMeet(t *testing.T) {
 	for range 3 {
 		command := exec.Command(os.Args[0])
 		command.Env = append(os.Environ(), fmt.Sprint(asked, "=", n))
-		input, err := command.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		output, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			input.Close()
-			_ = command.Wait() // how it ends says nothing
-		})
-		line, err := bufio.NewReader(output).ReadString('\n')
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, ok := strings.CutSuffix(strings.TrimSpace(line), "] <nil>")
+		line := child.Start(t, command).Line(t)
+		list, ok := strings.CutSuffix(line, "] <nil>")
 		others := strings.Fields(strings.TrimPrefix(list, "["))
 		if !ok || len(others) != n {
 			t.Fatalf("the other process says %q", line)

@@ -2,8 +2,10 @@ package processes
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
+	"score/tests/child"
 	"testing"
 )
 
@@ -21,29 +23,15 @@ func TestProcesses(t *testing.T) {
 	mark := "PROCESSES_TEST=" + t.TempDir()
 	command := exec.Command("cat")
 	command.Env = append(os.Environ(), mark)
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cat := child.Start(t, command)
 	// What it says back shows that it is there: for a moment after its start the kernel shows no
 	// command line.
-	if _, err := input.Write([]byte("!")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := output.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	fmt.Fprintln(cat.In, "!")
+	cat.Line(t)
 	if found := find(mark); len(found) != 1 || found[0].PID != command.Process.Pid || string(found[0].Command) != "cat\x00" {
 		t.Errorf("of process %d is found: %v", command.Process.Pid, found)
 	}
-	input.Close()
+	cat.In.Close()
 	if err := AwaitEnd(command.Process.Pid); err != nil {
 		t.Error(err)
 	}

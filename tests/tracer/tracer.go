@@ -3,12 +3,12 @@
 package tracer
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"score/tests/child"
 	"strconv"
 	"syscall"
 	"testing"
@@ -58,19 +58,8 @@ func Hold(t testing.TB, pid int, user *syscall.Credential) *exec.Cmd {
 	tracer := exec.Command("/proc/self/exe")
 	tracer.Env = append(os.Environ(), variable+"="+strconv.Itoa(pid))
 	tracer.SysProcAttr = &syscall.SysProcAttr{Credential: user, Pdeathsig: syscall.SIGKILL}
-	output, err := tracer.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := tracer.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = tracer.Process.Kill() // it may have ended
-		_ = tracer.Wait()
-	})
-	if line, _ := bufio.NewReader(output).ReadString('\n'); line != "traced\n" {
-		t.Skipf("no process can be traced here: %q", line)
+	if line := child.Start(t, tracer).Line(t); line != "traced" {
+		t.Skip("no process can be traced here: ", line)
 	}
 	return tracer
 }

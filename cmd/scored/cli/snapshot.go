@@ -68,22 +68,26 @@ func saveSnapshot(command *cobra.Command, daemon *client.Client, path string) (s
 		return saved, fmt.Errorf("the snapshot cannot be written: %w", err)
 	}
 	defer os.Remove(file.Name()) // unless it has another name by then
-	for err == nil && stream.Receive() {
-		_, err = file.Write(stream.Msg().GetData())
-	}
-	if err == nil {
-		err = stream.Err()
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
+	if err := errors.Join(writeSnapshot(file, stream), file.Close()); err != nil {
 		return saved, err
 	}
 	if saved, err = ReadSaved(file.Name()); err != nil {
 		return saved, fmt.Errorf("what the daemon sent is not whole, nothing was saved: %w", err)
 	}
 	return saved, os.Rename(file.Name(), path)
+}
+
+// writeSnapshot writes what a stream brings to the disk.
+func writeSnapshot(file *os.File, stream *connect.ServerStreamForClient[scorev1.SaveSnapshotResponse]) error {
+	for stream.Receive() {
+		if _, err := file.Write(stream.Msg().GetData()); err != nil {
+			return err
+		}
+	}
+	if err := stream.Err(); err != nil {
+		return err
+	}
+	return file.Sync()
 }
 
 // Saved is a saved snapshot, read from its file.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"score/cmd/scored/rundir"
+	"score/tests/child"
 	"strings"
 	"testing"
 )
@@ -85,24 +86,10 @@ func other(t *testing.T, parent string) (path string, stop func()) {
 	t.Helper()
 	command := exec.Command("/proc/self/exe")
 	command.Env = append(os.Environ(), parentVariable+"="+parent)
-	if _, err := command.StdinPipe(); err != nil { // stays open
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stop = func() {
-		_ = command.Process.Kill()
-		_ = command.Wait()
-	}
-	t.Cleanup(stop)
+	c := child.Start(t, command)
 	var failure string
-	if _, err := fmt.Fscan(out, &path, &failure); err != nil || failure != "<nil>" {
+	if _, err := fmt.Fscan(c.Out, &path, &failure); err != nil || failure != "<nil>" {
 		t.Fatal(path, failure, err)
 	}
-	return path, stop
+	return path, c.End
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"score/channels/procstat"
 	"score/nodeagent/cgroup"
+	"score/tests/child"
 	"strconv"
 	"strings"
 	"syscall"
@@ -58,19 +59,7 @@ func job(t *testing.T, line string) (g *Group, rank int, steward *exec.Cmd) {
 	steward = exec.Command("/proc/self/exe")
 	steward.Env = append(os.Environ(), stewardEnv+"="+line)
 	steward.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	out, err := steward.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := steward.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var text [32]byte
-	n, err := out.Read(text[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	rank, err = strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	rank, err := strconv.Atoi(child.Start(t, steward).Line(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,8 +69,6 @@ func job(t *testing.T, line string) (g *Group, rank int, steward *exec.Cmd) {
 		if err := g.Close(soon()); err != nil {
 			t.Error(err)
 		}
-		_ = steward.Process.Kill()
-		_ = steward.Wait()
 	})
 	return g, rank, steward
 }

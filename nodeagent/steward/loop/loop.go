@@ -39,23 +39,28 @@ func New() (*Loop, error) {
 		return nil, err
 	}
 	// Go's poller takes only descriptors that do not block.
-	err = unix.SetNonblock(set.fd, true)
+	if err := unix.SetNonblock(set.fd, true); err != nil {
+		CloseFD(set.fd)
+		return nil, fmt.Errorf("making an event loop: %w", err)
+	}
 	l := &Loop{Set: set, file: os.NewFile(uintptr(set.fd), "loop"), wake: -1}
 	l.pollOnce = l.poll
-	if err == nil {
-		l.raw, err = l.file.SyscallConn()
-	}
-	if err == nil {
-		l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
-	}
-	if err == nil {
-		err = l.Watch(l.wake, unix.EPOLLIN, Tag{Kind: Wake})
-	}
-	if err != nil {
+	if err := l.open(); err != nil {
 		l.Close()
 		return nil, fmt.Errorf("making an event loop: %w", err)
 	}
 	return l, nil
+}
+
+// open opens what the loop needs besides its set.
+func (l *Loop) open() (err error) {
+	if l.raw, err = l.file.SyscallConn(); err != nil {
+		return err
+	}
+	if l.wake, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
+		return err
+	}
+	return l.Watch(l.wake, unix.EPOLLIN, Tag{Kind: Wake})
 }
 
 // Wait returns the next events, or none at the deadline; the zero deadline never comes. The slice

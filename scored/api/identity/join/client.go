@@ -35,9 +35,10 @@ func Join(ctx context.Context, token *pki.Token, name string, now func() time.Ti
 	if err != nil {
 		return nil, err
 	}
+	n := newcomer{token: token, name: name, request: request, now: now}
 	var errs []error
 	for _, server := range token.Servers {
-		member, err := ask(ctx, server, token, name, request, now)
+		member, err := n.ask(ctx, server)
 		if err == nil || errors.Is(err, ErrRefused) {
 			return member, err
 		}
@@ -46,14 +47,23 @@ func Join(ctx context.Context, token *pki.Token, name string, now func() time.Ti
 	return nil, fmt.Errorf("no server of the cluster could be asked: %w", errors.Join(errs...))
 }
 
-func ask(ctx context.Context, server string, token *pki.Token, name string, request *pki.Request, now func() time.Time) (*Member, error) {
-	answer, own, err := exchange(ctx, server, pki.Joining(token, now), &scorev1.JoinRequest{
-		TokenId: token.ID, Secret: token.Secret, Name: name, Role: string(token.Role), Request: request.Bytes(),
+// newcomer is a daemon that is to join.
+type newcomer struct {
+	token   *pki.Token
+	name    string
+	request *pki.Request
+	now     func() time.Time
+}
+
+// ask asks a server for membership.
+func (n *newcomer) ask(ctx context.Context, server string) (*Member, error) {
+	answer, own, err := exchange(ctx, server, pki.Joining(n.token, n.now), &scorev1.JoinRequest{
+		TokenId: n.token.ID, Secret: n.token.Secret, Name: n.name, Role: string(n.token.Role), Request: n.request.Bytes(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	member, err := memberOf(answer, token, request, now)
+	member, err := n.memberOf(answer)
 	if err != nil {
 		return nil, err
 	}
@@ -94,15 +104,16 @@ func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, er
 	return answer.GetRevoked(), err
 }
 
-func memberOf(answer *scorev1.JoinResponse, token *pki.Token, request *pki.Request, now func() time.Time) (*Member, error) {
+// memberOf checks an answer and returns what it gives the newcomer.
+func (n *newcomer) memberOf(answer *scorev1.JoinResponse) (*Member, error) {
 	authority, err := x509.ParseCertificate(answer.GetAuthority())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMessage, err)
 	}
-	if pki.DigestOf(authority) != token.Authority {
+	if pki.DigestOf(authority) != n.token.Authority {
 		return nil, fmt.Errorf("%w: the authority is not the one that the token names", ErrMessage)
 	}
-	credentials, err := pki.NewCredentials(authority, answer.GetCertificate(), request, now)
+	credentials, err := pki.NewCredentials(authority, answer.GetCertificate(), n.request, n.now)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +121,7 @@ func memberOf(answer *scorev1.JoinResponse, token *pki.Token, request *pki.Reque
 		return nil, err
 	}
 	member := &Member{Credentials: credentials, ClusterKey: answer.GetClusterKey()}
-	if token.Role == pki.Server {
+	if n.token.Role == pki.Server {
 		member.Authority, err = pki.NewServersAuthority(authority, answer.GetAuthorityKey())
 	}
 	return member, err

@@ -72,8 +72,8 @@ func (c *Credentials) RenewAt() time.Time {
 
 // Check reports whether the others will accept the present certificate.
 func (c *Credentials) Check() error {
-	err := verify([]*x509.Certificate{c.current.Load().Leaf}, c.authority, c.name.Cluster, &c.revoked, c.now(), []Role{c.name.Role})
-	if err != nil {
+	own := []*x509.Certificate{c.current.Load().Leaf}
+	if err := c.trust(c.name.Role).verify(own); err != nil {
 		return fmt.Errorf("%w: %w", ErrOwn, err)
 	}
 	return nil
@@ -127,11 +127,14 @@ func (c *Credentials) Client(roles ...Role) *tls.Config {
 	}
 }
 
+// trust accepts daemons of these roles.
+func (c *Credentials) trust(roles ...Role) trust {
+	return trust{authority: c.authority, cluster: c.name.Cluster, roles: slices.Clone(roles), revoked: &c.revoked, now: c.now}
+}
+
 func (c *Credentials) verifier(roles []Role) func(tls.ConnectionState) error {
-	roles = slices.Clone(roles)
-	return func(state tls.ConnectionState) error {
-		return verify(state.PeerCertificates, c.authority, c.name.Cluster, &c.revoked, c.now(), roles)
-	}
+	accepted := c.trust(roles...)
+	return func(state tls.ConnectionState) error { return accepted.verify(state.PeerCertificates) }
 }
 
 // PeerOf returns the daemon at the other end of a connection that Server or Client made.
@@ -156,7 +159,8 @@ func Joining(t *Token, now func() time.Time) *tls.Config {
 			if authority < 1 {
 				return refuse(FaultForeign, Name{}, "the server is not of the cluster that made the token; is the address right?")
 			}
-			return verify(state.PeerCertificates[:1], state.PeerCertificates[authority], t.Cluster, new(revoked), now(), []Role{Server})
+			accepted := trust{authority: state.PeerCertificates[authority], cluster: t.Cluster, roles: []Role{Server}, revoked: new(revoked), now: now}
+			return accepted.verify(state.PeerCertificates[:1])
 		},
 	}
 }

@@ -56,8 +56,8 @@ type wireToken struct {
 	Servers   []string `json:"n"`
 }
 
-// NewToken draws a token.
-func NewToken(cluster string, role Role, authority Digest, servers []string, now time.Time, life time.Duration) (*Token, error) {
+// NewToken returns a token that lives for some time, with an id and a secret that are drawn.
+func NewToken(t Token, now time.Time, life time.Duration) (*Token, error) {
 	if life <= 0 || life > MaxTokenLife {
 		return nil, fmt.Errorf("%w: a life of %v is not between 0 and %v", ErrToken, life, MaxTokenLife)
 	}
@@ -65,11 +65,8 @@ func NewToken(cluster string, role Role, authority Digest, servers []string, now
 	if _, err := rand.Read(random); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrToken, err)
 	}
-	t := &Token{
-		ID: fmt.Sprintf("%x", random[:idBytes]), Secret: random[idBytes:], Cluster: cluster, Role: role,
-		Expires: now.Add(life).Truncate(time.Second), Authority: authority, Servers: servers,
-	}
-	return t, t.check()
+	t.ID, t.Secret, t.Expires = fmt.Sprintf("%x", random[:idBytes]), random[idBytes:], now.Add(life).Truncate(time.Second)
+	return &t, t.check()
 }
 
 // String returns a form that is safe to log. Text has the secret.

@@ -11,7 +11,8 @@ import (
 
 func newToken(t testing.TB, a *Authority) *Token {
 	t.Helper()
-	token, err := NewToken("c1", Agent, DigestOf(a.Certificate()), []string{"10.0.0.1:7420", "[::1]:7420"}, epoch, DefaultTokenLife)
+	servers := []string{"10.0.0.1:7420", "[::1]:7420"}
+	token, err := NewToken(Token{Cluster: "c1", Role: Agent, Authority: DigestOf(a.Certificate()), Servers: servers}, epoch, DefaultTokenLife)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +73,18 @@ func TestBadTokens(t *testing.T) {
 	}
 	digest := Digest{}
 	for name, make := range map[string]func() (*Token, error){
-		"no servers": func() (*Token, error) { return NewToken("c1", Agent, digest, nil, epoch, time.Hour) },
-		"no port":    func() (*Token, error) { return NewToken("c1", Agent, digest, []string{"host"}, epoch, time.Hour) },
-		"too long":   func() (*Token, error) { return NewToken("c1", Agent, digest, []string{"h:1"}, epoch, MaxTokenLife+1) },
-		"no role":    func() (*Token, error) { return NewToken("c1", "user", digest, []string{"h:1"}, epoch, time.Hour) },
+		"no servers": func() (*Token, error) {
+			return NewToken(Token{Cluster: "c1", Role: Agent, Authority: digest, Servers: nil}, epoch, time.Hour)
+		},
+		"no port": func() (*Token, error) {
+			return NewToken(Token{Cluster: "c1", Role: Agent, Authority: digest, Servers: []string{"host"}}, epoch, time.Hour)
+		},
+		"too long": func() (*Token, error) {
+			return NewToken(Token{Cluster: "c1", Role: Agent, Authority: digest, Servers: []string{"h:1"}}, epoch, MaxTokenLife+1)
+		},
+		"no role": func() (*Token, error) {
+			return NewToken(Token{Cluster: "c1", Role: "user", Authority: digest, Servers: []string{"h:1"}}, epoch, time.Hour)
+		},
 	} {
 		if _, err := make(); !errors.Is(err, ErrToken) {
 			t.Errorf("%s: %v", name, err)

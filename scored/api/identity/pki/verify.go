@@ -38,34 +38,43 @@ func refuse(fault Fault, name Name, format string, args ...any) *VerifyError {
 	return &VerifyError{Fault: fault, Name: name, sentence: fmt.Sprintf(format, args...)}
 }
 
+// trust says which certificates are accepted: those of a cluster's daemons in some roles.
+type trust struct {
+	authority *x509.Certificate
+	cluster   string
+	roles     []Role
+	revoked   *revoked
+	now       func() time.Time
+}
+
 // verify checks a chain as it came by TLS, the leaf first. Chains have a length of one: the
 // authority signs daemons itself.
-func verify(chain []*x509.Certificate, authority *x509.Certificate, cluster string, revoked *revoked, now time.Time, roles []Role) error {
+func (t trust) verify(chain []*x509.Certificate) error {
 	if len(chain) == 0 {
 		return refuse(FaultMissing, Name{}, "the other side showed no certificate; it must be a daemon that has joined the cluster")
 	}
 	leaf := chain[0]
 	name, nameErr := nameOf(leaf)
 	whose := subject(name, nameErr)
-	if leaf.CheckSignatureFrom(authority) != nil {
+	if leaf.CheckSignatureFrom(t.authority) != nil {
 		return refuse(
 			FaultForeign,
 			name,
 			"the certificate of %s was not signed by this cluster's authority (%s); join it to this cluster with a token",
 			whose,
-			short(DigestOf(authority)),
+			short(DigestOf(t.authority)),
 		)
 	}
-	if nameErr != nil || name.Cluster != cluster || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
-		return refuse(FaultName, name, "the certificate of %s is not one of a daemon of cluster %s", whose, cluster)
+	if nameErr != nil || name.Cluster != t.cluster || !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageClientAuth) {
+		return refuse(FaultName, name, "the certificate of %s is not one of a daemon of cluster %s", whose, t.cluster)
 	}
-	if err := checkTime(leaf, name, now); err != nil {
+	if err := checkTime(leaf, name, t.now()); err != nil {
 		return err
 	}
-	if revoked.has(leaf.SerialNumber.String()) {
+	if t.revoked.has(leaf.SerialNumber.String()) {
 		return refuse(FaultRevoked, name, "the certificate of %s was revoked; join it again with a new token", whose)
 	}
-	return name.Is(roles...)
+	return name.Is(t.roles...)
 }
 
 // checkTime refuses a certificate that is not valid now.

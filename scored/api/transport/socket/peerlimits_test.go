@@ -1,7 +1,6 @@
 package socket
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/tests/child"
 	"score/tests/socketdir"
 	"strings"
 	"syscall"
@@ -65,37 +65,20 @@ func peer(t *testing.T, act string) *net.UnixConn {
 	defer listener.Close()
 	actor := exec.Command(os.Args[0], listener.Addr().String())
 	actor.Env = append(os.Environ(), actVariable+"="+act)
-	input, err := actor.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := actor.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := actor.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { input.Close() })
+	c := child.Start(t, actor)
 	conn, err := listener.AcceptUnix()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	said, err := bufio.NewReader(output).ReadString('\n')
-	if err != nil || said != "<nil>\n" {
-		t.Fatalf("the actor says %q, %v", said, err)
+	if said := c.Line(t); said != "<nil>" {
+		t.Fatal("the actor says ", said)
 	}
 	if act == "leave" {
 		if err := actor.Wait(); err != nil {
 			t.Fatal(err)
 		}
-		return conn
 	}
-	t.Cleanup(func() {
-		input.Close()
-		_ = actor.Wait() // how it ends does not matter
-	})
 	return conn
 }
 
