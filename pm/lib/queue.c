@@ -1,5 +1,7 @@
 /* Completion queues. */
+#define _GNU_SOURCE
 #include <sched.h>
+#include <unistd.h>
 
 #include "objects.h"
 #include "waiting.h"
@@ -29,11 +31,38 @@ enum {
 	CROWDED_READS = 24,
 	/* The shortest sleep of one that only polls, then. It sleeps as long as it has waited: each end of a sleep interrupts a peer. */
 	CROWDED_NAP_US = 100,
+	/* Threads share a queue until one has read it in vain so often in a row: some milliseconds. */
+	SHARED_READS = 1 << 12,
 };
 
 static int64_t between(int64_t least, int64_t n, int64_t most) { return n < least ? least : n > most ? most : n; }
 
-static uint32_t patience(void) { return pm_crowded() ? CROWDED_READS : IDLE_READS; }
+/* one_cpu reports whether all threads of the process had one CPU when it first waited. */
+static bool one_cpu(void)
+{
+	static _Atomic int cpus;
+	cpu_set_t set;
+
+	if (cpus == 0)
+		cpus = sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
+	return cpus == 1;
+}
+
+/*
+ * crowded reports whether the reader may keep the CPU from the one that is waited for: from another rank, or from
+ * a thread of this one that was given what it waits for, and reads the queue next.
+ */
+static bool crowded(struct pm_cq *q)
+{
+	if (q->reader != &pm_thread)
+		q->shared = q->reader ? SHARED_READS : 0;
+	else if (q->shared > 0)
+		q->shared--;
+	q->reader = &pm_thread;
+	return pm_crowded() || (q->shared > 0 && one_cpu());
+}
+
+static uint32_t patience(bool crowd) { return crowd ? CROWDED_READS : IDLE_READS; }
 
 static void lock(atomic_flag *l)
 {
@@ -107,13 +136,14 @@ static void begin_reads(struct pm_cq *q)
 static void rest(struct pm_cq *q)
 {
 	int64_t now, used, quiet, nap;
+	bool crowd = crowded(q);
 
-	if (++q->idle > YIELD_AFTER && pm_crowded())
+	if (++q->idle > YIELD_AFTER && crowd)
 		sched_yield();
 	if (q->idle <= CLOCK_READS)
 		return;
 	if (q->since == 0) {
-		q->patience = patience();
+		q->patience = patience(crowd);
 		q->quiet_since = nanoseconds();
 		begin_reads(q);
 	}
@@ -126,11 +156,11 @@ static void rest(struct pm_cq *q)
 	if (nap > NAP_US)
 		nap = NAP_US;
 	if (used > (int64_t)(q->idle - q->begun) * TIGHT_NS) {
-		q->patience = patience();
+		q->patience = patience(crowd);
 	} else if (quiet > QUIET_NS) {
 		q->patience /= 4;
 		nap = quiet > IDLE_NS ? IDLE_NAP_US : quiet > LONG_QUIET_NS ? LONG_NAP_US : NAP_US;
-	} else if (pm_crowded()) {
+	} else if (crowd) {
 		nap = between(CROWDED_NAP_US, quiet / 1000, NAP_US);
 	}
 	if (pm_enter() == 0) {
