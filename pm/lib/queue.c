@@ -33,6 +33,8 @@ enum {
 	CROWDED_NAP_US = 100,
 	/* Threads share a queue until one has read it in vain so often in a row: some milliseconds. */
 	SHARED_READS = 1 << 12,
+	/* Threads that take more turns in one wait all poll: none needs the CPU more than another. */
+	WAIT_TURNS = 2,
 };
 
 static int64_t between(int64_t least, int64_t n, int64_t most) { return n < least ? least : n > most ? most : n; }
@@ -49,20 +51,22 @@ static bool one_cpu(void)
 }
 
 /*
- * crowded reports whether the reader may keep the CPU from the one that is waited for: from another rank, or from
- * a thread of this one that was given what it waits for, and reads the queue next.
+ * shared reports whether the reader may keep the CPU from a thread of this rank whose message it has found: of threads
+ * that wait, one reads the queue, and the others sleep.
  */
-static bool crowded(struct pm_cq *q)
+static bool shared(struct pm_cq *q)
 {
-	if (q->reader != &pm_thread)
+	if (q->reader != &pm_thread) {
 		q->shared = q->reader ? SHARED_READS : 0;
-	else if (q->shared > 0)
+		q->turns++;
+	} else if (q->shared > 0) {
 		q->shared--;
+	}
 	q->reader = &pm_thread;
-	return pm_crowded() || (q->shared > 0 && one_cpu());
+	return q->shared > 0 && q->turns <= WAIT_TURNS && !pm_thread.probes && one_cpu();
 }
 
-static uint32_t patience(bool crowd) { return crowd ? CROWDED_READS : IDLE_READS; }
+static uint32_t patience(void) { return pm_crowded() ? CROWDED_READS : IDLE_READS; }
 
 static void lock(atomic_flag *l)
 {
@@ -136,14 +140,15 @@ static void begin_reads(struct pm_cq *q)
 static void rest(struct pm_cq *q)
 {
 	int64_t now, used, quiet, nap;
-	bool crowd = crowded(q);
+	bool threads = shared(q);
 
-	if (++q->idle > YIELD_AFTER && crowd)
+	/* The first yield gives a thread the CPU, mostly: more than before a sleep are of no use. */
+	if (++q->idle > YIELD_AFTER && (pm_crowded() || (threads && q->idle <= CROWDED_READS)))
 		sched_yield();
 	if (q->idle <= CLOCK_READS)
 		return;
 	if (q->since == 0) {
-		q->patience = patience(crowd);
+		q->patience = patience();
 		q->quiet_since = nanoseconds();
 		begin_reads(q);
 	}
@@ -156,11 +161,11 @@ static void rest(struct pm_cq *q)
 	if (nap > NAP_US)
 		nap = NAP_US;
 	if (used > (int64_t)(q->idle - q->begun) * TIGHT_NS) {
-		q->patience = patience(crowd);
+		q->patience = patience();
 	} else if (quiet > QUIET_NS) {
 		q->patience /= 4;
 		nap = quiet > IDLE_NS ? IDLE_NAP_US : quiet > LONG_QUIET_NS ? LONG_NAP_US : NAP_US;
-	} else if (crowd) {
+	} else if (pm_crowded()) {
 		nap = between(CROWDED_NAP_US, quiet / 1000, NAP_US);
 	}
 	if (pm_enter() == 0) {
@@ -207,6 +212,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 		found(&q->reads);
 		q->idle = 0;
 		q->since = 0;
+		q->turns = 0;
 	}
 	return n;
 }
