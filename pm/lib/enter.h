@@ -15,6 +15,7 @@ struct pm_thread {
 	volatile bool inside;     /* it is in Go */
 	const char *signal_stack; /* that of the thread, which Go gave it or found */
 	size_t signal_bytes;      /* 0: the thread has not entered Go by pm_enter yet */
+	bool probes;              /* it has looked for a message in vain, as MPI_Probe does */
 };
 extern _Thread_local struct pm_thread pm_thread __attribute__((tls_model("initial-exec")));
 

@@ -29,6 +29,7 @@ static ssize_t do_peek(struct pm_ep *ep, fi_addr_t from, uint64_t tag, uint64_t 
 		found(&ep->peeks);
 	else if (poll)
 		polled(&ep->peeks, came == SCORE_BUSY);
+	pm_thread.probes |= came != SCORE_FOUND;
 	return 0;
 }
 

@@ -81,6 +81,8 @@ struct pm_cq {
 	/* Of reads that find nothing, see rest. */
 	uint32_t idle, begun, patience;
 	int64_t since, quiet_since, used;
+	const struct pm_thread *reader; /* the last one that read in vain */
+	uint32_t shared, turns; /* see shared */
 	_Alignas(64) _Atomic uint64_t head;
 	_Alignas(64) _Atomic uint64_t tail;
 	_Atomic uint32_t more;

@@ -1,5 +1,7 @@
 /* Completion queues. */
+#define _GNU_SOURCE
 #include <sched.h>
+#include <unistd.h>
 
 #include "objects.h"
 #include "waiting.h"
@@ -29,9 +31,40 @@ enum {
 	CROWDED_READS = 24,
 	/* The shortest sleep of one that only polls, then. It sleeps as long as it has waited: each end of a sleep interrupts a peer. */
 	CROWDED_NAP_US = 100,
+	/* Threads share a queue until one has read it in vain so often in a row: some milliseconds. */
+	SHARED_READS = 1 << 12,
+	/* Threads that take more turns in one wait all poll: none needs the CPU more than another. */
+	WAIT_TURNS = 2,
 };
 
 static int64_t between(int64_t least, int64_t n, int64_t most) { return n < least ? least : n > most ? most : n; }
+
+/* one_cpu reports whether all threads of the process had one CPU when it first waited. */
+static bool one_cpu(void)
+{
+	static _Atomic int cpus;
+	cpu_set_t set;
+
+	if (cpus == 0)
+		cpus = sched_getaffinity(getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
+	return cpus == 1;
+}
+
+/*
+ * shared reports whether the reader may keep the CPU from a thread of this rank whose message it has found: of threads
+ * that wait, one reads the queue, and the others sleep.
+ */
+static bool shared(struct pm_cq *q)
+{
+	if (q->reader != &pm_thread) {
+		q->shared = q->reader ? SHARED_READS : 0;
+		q->turns++;
+	} else if (q->shared > 0) {
+		q->shared--;
+	}
+	q->reader = &pm_thread;
+	return q->shared > 0 && q->turns <= WAIT_TURNS && !pm_thread.probes && one_cpu();
+}
 
 static uint32_t patience(void) { return pm_crowded() ? CROWDED_READS : IDLE_READS; }
 
@@ -107,8 +140,10 @@ static void begin_reads(struct pm_cq *q)
 static void rest(struct pm_cq *q)
 {
 	int64_t now, used, quiet, nap;
+	bool threads = shared(q);
 
-	if (++q->idle > YIELD_AFTER && pm_crowded())
+	/* The first yield gives a thread the CPU, mostly: more than before a sleep are of no use. */
+	if (++q->idle > YIELD_AFTER && (pm_crowded() || (threads && q->idle <= CROWDED_READS)))
 		sched_yield();
 	if (q->idle <= CLOCK_READS)
 		return;
@@ -177,6 +212,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_
 		found(&q->reads);
 		q->idle = 0;
 		q->since = 0;
+		q->turns = 0;
 	}
 	return n;
 }

@@ -43,9 +43,15 @@ func TestAbortAndControl(t *testing.T) {
 			t.Errorf("%.20q: %.20q of %d bytes", said, e.Text, len(e.Text))
 		}
 	}
-	a.send(message.Abort, (&message.AbortRequest{Code: 0x107, Text: "why\nnot"}).Write)
-	if e := h.task(Abort); e.Code != 7 || e.Rank != 0 || e.Text != "why" {
-		t.Errorf("%+v", e)
+}
+
+func TestReasonOfAbort(t *testing.T) {
+	for said, want := range map[string]string{"why\nnot": "why", "N/A": ""} {
+		h := newHost(t, 0, 0)
+		h.rank(0).send(message.Abort, (&message.AbortRequest{Code: 0x107, Text: said}).Write)
+		if e := h.task(Abort); e.Code != 7 || e.Rank != 0 || e.Text != want {
+			t.Errorf("%q: %+v", said, e)
+		}
 	}
 }
 

@@ -94,7 +94,11 @@ func (c *conn) abort(s *Server, tag uint32, r *bfrops.Reader) error {
 		return err
 	}
 	s.status(c, tag, message.Success)
-	s.engine.Abort(c.rank, int(m.Code), firstLine(m.Text))
+	text := firstLine(m.Text)
+	if text == "N/A" { // MPI_Abort of Open MPI, which has printed the rank and the code itself
+		text = ""
+	}
+	s.engine.Abort(c.rank, int(m.Code), text)
 	return nil
 }
 

@@ -205,9 +205,20 @@ func (s *Server) Tick(now time.Time) []Effect {
 }
 
 // Environ appends the variables with which a rank finds this server at a loopback port. node is the
-// node's name in NodeNames.
+// node's name in NodeNames. OMPI_COMM_WORLD_RANK and the like are those of Open MPI's mpirun: scripts
+// read them to choose a device, programs before MPI_Init.
 func (s *Server) Environ(dst []string, rank, port int, node string) []string {
 	at := fmt.Sprintf("score.%d;tcp4://127.0.0.1:%d", s.config.Job, port)
+	if slot, ok := s.engine.Slot(rank); ok {
+		local := strconv.Itoa(slot)
+		dst = append(dst,
+			"OMPI_COMM_WORLD_SIZE="+strconv.Itoa(s.engine.Size()),
+			"OMPI_COMM_WORLD_RANK="+strconv.Itoa(rank),
+			"OMPI_COMM_WORLD_LOCAL_SIZE="+strconv.Itoa(len(s.engine.LocalRanks())),
+			"OMPI_COMM_WORLD_LOCAL_RANK="+local,
+			"OMPI_COMM_WORLD_NODE_RANK="+local,
+		)
+	}
 	return append(dst,
 		"PMIX_NAMESPACE="+s.Namespace(),
 		"PMIX_RANK="+strconv.Itoa(rank),
