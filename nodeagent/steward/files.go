@@ -10,6 +10,8 @@ import (
 	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/userfs"
 	"score/scored/api/filename"
+	"score/scored/api/quote"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -79,6 +81,19 @@ func (j *job) restartLine() string {
 	return fmt.Sprintf("--- job %d restarts (restart %d)%s ---\n", j.id, j.order.GetJob().GetRestarts(), because)
 }
 
+// slowOpening is after how long the user is told of a file that is still being opened. Only a FIFO
+// whose other end nobody opens, and a file system that does not answer, take as long.
+const slowOpening = 5 * time.Second
+
+// opening has the user told if a file is not open after a while. The caller calls opened when it is.
+func (j *job) opening(path string) (opened func()) {
+	timer := time.AfterFunc(slowOpening, func() {
+		j.tell(fmt.Sprintf("node %s has been opening %s for %v; if it is a FIFO, another program must open its other end",
+			j.node, quote.Word(path), slowOpening))
+	})
+	return func() { timer.Stop() }
+}
+
 // openOutput opens the file of a stream, if it has one.
 func (j *job) openOutput(f *stdiorelay.Files, o *stdiorelay.Stream) error {
 	pattern := j.spec.GetStdoutPattern()
@@ -97,6 +112,7 @@ func (j *job) openOutput(f *stdiorelay.Files, o *stdiorelay.Stream) error {
 		return err
 	}
 	// In a file that all nodes share, the first node marks the restart.
+	defer j.opening(path)()
 	marks := p.PerRank() || p.PerNode() || j.order.GetJob().GetNodeIndex() == 0
 	return f.Open(o, path, stdio.Format{Label: j.spec.GetLabel(), Tasks: j.size()}, marks)
 }
@@ -124,6 +140,7 @@ func (j *job) openInput(k int) error {
 	if err != nil {
 		return err
 	}
+	defer j.opening(path)()
 	r.stdin, err = userfs.Open(path, unix.O_RDONLY, 0)
 	if err != nil {
 		return fmt.Errorf("opening the input file: %w", err)

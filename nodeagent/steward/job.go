@@ -51,6 +51,7 @@ type job struct {
 	files   *stdiorelay.Files   // the relay's from Prepared on
 	stored  <-chan struct{}     // closed once a detached job's files are complete; nil: there are none
 
+	tell      func(text string)      // tells the user while the job is prepared
 	killedFor atomic.Pointer[string] // why the job was killed while it was prepared; nil: it was not
 }
 

@@ -41,6 +41,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		return
 	}
 	s.job = j
+	j.tell = func(text string) { s.loop.Post(func() { s.noteOf(j, text) }) }
 	if until := order.GetLeaseUntilNanos(); until != 0 {
 		s.lease(until)
 	}

@@ -99,6 +99,33 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
+// The user is told of a file that is not open after a while, and what opens a FIFO's other end later
+// lets the job go on.
+func TestSlowOpening(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	a := start(t)
+	a.do(a.conn.Prepare(a.order(1, []string{"true"}, withSpec(func(s *scorev1.JobSpec) {
+		s.Detached, s.StdoutPattern = true, path
+	}))))
+	if text := a.jobNote().GetText(); !strings.Contains(text, path) || !strings.Contains(text, "FIFO") {
+		t.Errorf("%q does not name the file", text)
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if p := a.prepared(); p.GetExitCode() != 0 {
+		t.Errorf("not prepared: %v", p)
+	}
+	a.do(a.conn.Kill())
+	a.done()
+}
+
 // foreignELF is this test's own program, said to be for another machine.
 func foreignELF(t *testing.T) []byte {
 	t.Helper()

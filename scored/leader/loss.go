@@ -134,8 +134,12 @@ func (c *controller) onPrepareDeadline(j *job) {
 			return
 		}
 	}
-	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not prepare the job within %v; see the agent's log there",
-		strings.Join(late, ", "), prepareTimeout+stageTime(j.spec))})
+	hint := "see the agent's log there"
+	if n := len(j.notes); n > 0 {
+		hint = j.notes[n-1]
+	}
+	c.step(j, evStop{verdict(cluster, exitCluster, "%s did not prepare the job within %v; %s",
+		strings.Join(late, ", "), prepareTimeout+stageTime(j.spec), hint)})
 }
 
 // onLaunchDeadline ends a job that a connected node has not started: the order may be lost, or its
