@@ -32,7 +32,7 @@ func (j *job) usage() *scorev1.Usage {
 		sum.Slices = max(sum.Slices, p.usage.GetSlices())
 		sum.SwitchNanos = max(sum.SwitchNanos, p.usage.GetSwitchNanos())
 		sum.MaxRssBytes = max(sum.MaxRssBytes, p.usage.GetMaxRssBytes())
-		sum.Messages = addMessages(sum.Messages, p.usage.GetMessages())
+		sum.Messages = mergeMessages(sum.Messages, p.usage.GetMessages(), add)
 		sum.Fences = meetFences(sum.Fences, p.usage.GetFences())
 	}
 	return addEarlier(sum, j.earlier)
@@ -49,7 +49,7 @@ func addEarlier(sum, earlier *scorev1.Usage) *scorev1.Usage {
 	sum.Slices += earlier.GetSlices()
 	sum.SwitchNanos += earlier.GetSwitchNanos()
 	sum.MaxRssBytes = max(sum.MaxRssBytes, earlier.GetMaxRssBytes())
-	sum.Messages = addMessages(sum.Messages, earlier.GetMessages())
+	sum.Messages = mergeMessages(sum.Messages, earlier.GetMessages(), add)
 	if was, is := earlier.GetFences(), sum.GetFences(); was != nil {
 		sum.Fences = &scorev1.Fences{
 			Fences: add(was.GetFences(), is.GetFences()), PlainBytes: add(was.GetPlainBytes(), is.GetPlainBytes()),
@@ -68,20 +68,18 @@ func (j *job) shares() []*scorev1.NodeShare {
 	return shares
 }
 
-// notLess keeps counts from falling: a restarted agent has not read all contexts yet.
+// notLess keeps counts from falling: a restarted agent has not read all contexts yet. Values of the
+// present moment may fall.
 func notLess(was, is *scorev1.Messages) *scorev1.Messages {
-	if was == nil {
-		return is
+	merged := mergeMessages(was, is, larger)
+	if now := is.GetTransports(); now != nil && was.GetTransports() != nil {
+		merged.Transports.RendezvousOpen, merged.Transports.UnexpectedBytes = now.GetRendezvousOpen(), now.GetUnexpectedBytes()
 	}
-	return &scorev1.Messages{
-		Contexts: max(was.GetContexts(), is.GetContexts()),
-		Sent:     max(was.GetSent(), is.GetSent()), SentBytes: max(was.GetSentBytes(), is.GetSentBytes()),
-		Received: max(was.GetReceived(), is.GetReceived()), ReceivedBytes: max(was.GetReceivedBytes(), is.GetReceivedBytes()),
-		Full: max(was.GetFull(), is.GetFull()), Nacked: max(was.GetNacked(), is.GetNacked()), Resent: max(was.GetResent(), is.GetResent()),
-		CreditRequests: max(was.GetCreditRequests(), is.GetCreditRequests()), CreditsGranted: max(was.GetCreditsGranted(), is.GetCreditsGranted()),
-		Transports: transportsNotLess(was.GetTransports(), is.GetTransports()),
-	}
+	return merged
 }
+
+// larger is max as a function that can be passed.
+func larger(x, y uint64) uint64 { return max(x, y) }
 
 // add adds with saturation, since nodes may report any numbers.
 func add(x, y uint64) uint64 { return x + min(y, math.MaxUint64-x) }
@@ -94,20 +92,5 @@ func meetFences(to, f *scorev1.Fences) *scorev1.Fences {
 	return &scorev1.Fences{
 		Fences:     max(to.GetFences(), f.GetFences()),
 		PlainBytes: add(to.GetPlainBytes(), f.GetPlainBytes()), PackedBytes: add(to.GetPackedBytes(), f.GetPackedBytes()),
-	}
-}
-
-// addMessages adds two nodes' reports; nil: none.
-func addMessages(to, m *scorev1.Messages) *scorev1.Messages {
-	if m == nil {
-		return to
-	}
-	return &scorev1.Messages{
-		Contexts: add(to.GetContexts(), m.GetContexts()),
-		Sent:     add(to.GetSent(), m.GetSent()), SentBytes: add(to.GetSentBytes(), m.GetSentBytes()),
-		Received: add(to.GetReceived(), m.GetReceived()), ReceivedBytes: add(to.GetReceivedBytes(), m.GetReceivedBytes()),
-		Full: add(to.GetFull(), m.GetFull()), Nacked: add(to.GetNacked(), m.GetNacked()), Resent: add(to.GetResent(), m.GetResent()),
-		CreditRequests: add(to.GetCreditRequests(), m.GetCreditRequests()), CreditsGranted: add(to.GetCreditsGranted(), m.GetCreditsGranted()),
-		Transports: addTransports(to.GetTransports(), m.GetTransports()),
 	}
 }
