@@ -57,7 +57,7 @@ func (cs *clients) open(c *conn, fd int, tag loop.Tag) error {
 	return cs.loop.Watch(fd, unix.EPOLLIN, tag)
 }
 
-// watch changes for which events the loop watches a connection.
+// watch changes for which events the loop watches a connection. It fails only for one that has ended.
 func (cs *clients) watch(c *conn, events uint32) { _ = cs.loop.ChangeWatch(c.fd, events, c.tag) }
 
 // close ends a connection.

@@ -111,8 +111,8 @@ func (j *job) openOutput(f *stdiorelay.Files, o *stdiorelay.Stream) error {
 	if err != nil {
 		return err
 	}
-	// In a file that all nodes share, the first node marks the restart.
 	defer j.opening(path)()
+	// In a file that all nodes share, the first node marks the restart.
 	marks := p.PerRank() || p.PerNode() || j.order.GetJob().GetNodeIndex() == 0
 	return f.Open(o, path, stdio.Format{Label: j.spec.GetLabel(), Tasks: j.size()}, marks)
 }

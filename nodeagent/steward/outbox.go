@@ -106,13 +106,6 @@ const maxNotes = 16
 // note sends the user a sentence.
 func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
 
-// noteOf is like note, unless another job has come.
-func (s *steward) noteOf(j *job, text string) {
-	if s.job == j {
-		s.note(text)
-	}
-}
-
 // noteLoss is like note, for output that is lost, at most once for each file; the report of the job's
 // end mentions the loss, too.
 func (s *steward) noteLoss(text string) { s.sendNote(&scorev1.JobNote{Text: text, OutputLost: true}) }

@@ -41,7 +41,13 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		return
 	}
 	s.job = j
-	j.tell = func(text string) { s.loop.Post(func() { s.noteOf(j, text) }) }
+	j.tell = func(text string) {
+		s.loop.Post(func() {
+			if s.job == j {
+				s.note(text)
+			}
+		})
+	}
 	if until := order.GetLeaseUntilNanos(); until != 0 {
 		s.lease(until)
 	}

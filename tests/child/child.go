@@ -48,6 +48,6 @@ func (c *Child) Line(t testing.TB) string {
 // End kills the process and waits for it. How it ends does not matter.
 func (c *Child) End() {
 	c.In.Close()
-	_ = c.Process.Kill()
+	_ = c.Process.Kill() // it may have ended
 	_ = c.Wait()
 }
