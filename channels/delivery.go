@@ -20,9 +20,6 @@ type Delivery struct {
 // Delivery begins a section. The caller has the driver lock.
 func (img *Image) Delivery() (Delivery, error) {
 	l := &img.layout
-	if err := img.ensure(l.NetRing, uint64(l.NetBytes)); err != nil {
-		return Delivery{}, err
-	}
 	control := l.Lane(0)
 	d := Delivery{img: img, tail: img.mem.u64(control + 72)}
 	ring := img.mem.ring(l.NetRing, l.NetBytes)
@@ -32,7 +29,18 @@ func (img *Image) Delivery() (Delivery, error) {
 		atomic.StoreUint64(d.tail, tail)
 	}
 	d.lane = newLaneWriter(ring, img.mem.u64(control), tail, 0)
-	return d, nil
+	return d, d.allocate(abi.Lines(int(l.MaxMessage)))
+}
+
+// linesKeptZero lie behind the last record: laneWriter writes zero into their commit words.
+const linesKeptZero = 2
+
+// allocate makes the system find memory for a record of n lines at the tail. What lies behind the end
+// of the lane is at its start, where the first record was.
+func (d *Delivery) allocate(n uint64) error {
+	at := (d.lane.tail & d.lane.mask) * abi.LineBytes
+	n = min(n+linesKeptZero, d.lane.left(d.lane.tail))
+	return d.img.ensure(d.img.layout.NetRing+at, n*abi.LineBytes)
 }
 
 // linesOf is the size of a record, at most up to the end of the memory.
@@ -62,11 +70,12 @@ func (d *Delivery) fits(rank uint32, length int) error {
 		return ErrTooLarge
 	}
 	before := d.lane.tail
-	fits := d.lane.fits(abi.Lines(length))
+	n := abi.Lines(length)
+	fits := d.lane.fits(n)
 	if d.lane.tail != before { // a pad has moved it
 		release.Store64(d.tail, d.lane.tail)
 	}
-	if !fits {
+	if !fits || d.allocate(n) != nil {
 		return ErrFull
 	}
 	return nil

@@ -125,6 +125,54 @@ func TestDeliveryModel(t *testing.T) {
 	})
 }
 
+// TestDeliveryAllocates: what a driver writes needs no page fault, for which there might be no memory.
+func TestDeliveryAllocates(t *testing.T) {
+	g := small
+	g.NetBytes = 8 * abi.PageBytes
+	for n := uint64(1); n <= abi.Lines(int(g.MaxMessage)); n++ {
+		img, _ := apartImage(t, 2, g)
+		d := deliver(t, img)
+		data := make([]byte, n*abi.LineBytes-abi.RecordBytes)
+		for from := d.lane.tail; d.Whole(1, data[:min(len(data), int(g.MaxMessage))]) == nil; from = d.lane.tail {
+			for pos := from; pos < d.lane.tail+linesKeptZero; pos++ {
+				page := (img.layout.NetRing + (pos&d.lane.mask)*abi.LineBytes) / abi.PageBytes
+				if img.pages[page/64]&(1<<(page%64)) == 0 {
+					t.Fatalf("messages of %d lines: line %d is not allocated", n, pos)
+				}
+			}
+		}
+	}
+}
+
+// TestDeliveryMemory: what other nodes send takes as much memory as it needs, and not more than once.
+func TestDeliveryMemory(t *testing.T) {
+	img, in := apartImage(t, 2, abi.Geometry{})
+	const longest = abi.DefaultMaxMessage + 2*abi.PageBytes
+	idle := blocks(t, img)
+	d := deliver(t, img)
+	for range 10 {
+		if err := d.Whole(1, []byte("short")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := blocks(t, img) - idle; got > longest {
+		t.Errorf("%d bytes for short messages", got)
+	}
+	for range 3 * abi.DefaultNetBytes / abi.DefaultMaxMessage {
+		for m, ok := in.Poll(); ok; m, ok = in.Poll() {
+			if err := in.Release(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := deliver(t, img).Whole(1, make([]byte, abi.DefaultMaxMessage)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := blocks(t, img) - idle; got > abi.DefaultNetBytes {
+		t.Errorf("%d bytes for long messages", got)
+	}
+}
+
 func TestDeliveryRefuses(t *testing.T) {
 	img, _ := apartImage(t, 3, small)
 	d := deliver(t, img)

@@ -63,7 +63,8 @@ func (img *Image) InboxWithin(memory *LaneMemory, wake, askLane func(rank uint32
 	in.rings = append(make([]*reader, 0, l.Lanes+1), shared)
 	in.hot = shared
 	if l.Ranks > l.LocalRanks {
-		if err := img.ensure(l.NetRing, uint64(l.NetBytes)); err != nil {
+		// Of the rest Delivery allocates what it needs.
+		if err := img.ensure(l.NetRing, abi.LineBytes); err != nil {
 			return nil, err
 		}
 		network := newReader(img.mem.ring(l.NetRing, l.NetBytes), img.mem.u64(l.Lane(0)), 0, l.Ranks)
