@@ -9,6 +9,7 @@ import (
 	"score/pm/local/localtest"
 	"score/pm/tag"
 	"score/pm/uct"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -350,6 +351,33 @@ func TestSendsInTurnAreNotPulled(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
+}
+
+// TestAnswersCarryTheLimit: where each message is answered by one as long, no other messages are needed
+// but those by which the windows grow.
+func TestAnswersCarryTheLimit(t *testing.T) {
+	const n, growth = 50, 16
+	for _, size := range []int{8, 8 << 10, 16 << 10, 40_000, 60_000} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			eachShape(t, func(t *testing.T, j job) {
+				for i := range 2 * n {
+					var s, r tag.Op
+					from, to := i%2, 1-i%2
+					_ = j[to].ep.Receive(&r, tag.Criteria{Source: peer(from), Tag: uint64(i)}, make([]byte, size))
+					_ = j[from].ep.Send(&s, peer(to), uint64(i), make([]byte, size))
+					j.until(t, func() bool { return s.Done() && r.Done() })
+					if s.Err != nil || r.Err != nil {
+						t.Fatal(s.Err, r.Err)
+					}
+				}
+				for i, r := range j {
+					if got := r.iface.Counts().Received; got > n+growth {
+						t.Errorf("rank %d got %d messages, %d are data", i, got, n)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestCopiesAreBounded: copies of messages without bytes count, too, until they are received.

@@ -90,15 +90,20 @@ func (p *pool) narrow(w *window) {
 func (s *Stack) freed(p *peer, units uint32) {
 	p.window.free(units)
 	if p.gone || p.window.due() {
-		s.onFreed(p)
+		s.onFreed(p, units)
 	}
 }
 
-// onFreed reports a wide window to its peer, or gives the window of a lost peer back.
-func (s *Stack) onFreed(p *peer) {
+// onFreed reports a wide window to its peer, or gives the window of a lost peer back. If one message
+// is half of a window, each would be answered by a message with the limit, which the program's own
+// answer could carry: so the window is doubled.
+func (s *Stack) onFreed(p *peer, units uint32) {
 	if p.gone {
 		s.narrow(p)
 		return
+	}
+	if units > p.window.size/2 {
+		s.pool.widen(&p.window)
 	}
 	s.announceWindow(p)
 }
