@@ -38,9 +38,10 @@ const linesKeptZero = 2
 // allocate makes the system find memory for a record of n lines at the tail. What lies behind the end
 // of the lane is at its start, where the first record was.
 func (d *Delivery) allocate(n uint64) error {
+	l := &d.img.layout
 	at := (d.lane.tail & d.lane.mask) * abi.LineBytes
 	n = min(n+linesKeptZero, d.lane.left(d.lane.tail))
-	return d.img.ensure(d.img.layout.NetRing+at, n*abi.LineBytes)
+	return d.img.ensureAhead(l.NetRing+at, n*abi.LineBytes, l.NetRing+uint64(l.NetBytes))
 }
 
 // linesOf is the size of a record, at most up to the end of the memory.

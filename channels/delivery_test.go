@@ -147,7 +147,7 @@ func TestDeliveryAllocates(t *testing.T) {
 // TestDeliveryMemory: what other nodes send takes as much memory as it needs, and not more than once.
 func TestDeliveryMemory(t *testing.T) {
 	img, in := apartImage(t, 2, abi.Geometry{})
-	const longest = abi.DefaultMaxMessage + 2*abi.PageBytes
+	const longest = abi.DefaultMaxMessage + aheadBytes
 	idle := blocks(t, img)
 	d := deliver(t, img)
 	for range 10 {

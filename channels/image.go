@@ -235,11 +235,20 @@ func (img *Image) Close() error {
 
 // ensure allocates a part of the image before its first use. Memory that is
 // there already costs a look at a map.
-func (img *Image) ensure(at, length uint64) error {
+func (img *Image) ensure(at, length uint64) error { return img.ensureAhead(at, length, at+length) }
+
+// aheadBytes is what ensureAhead allocates at once: the calls for a page then take as long as a
+// message of 2 KiB, and a rank that exchanges little has little memory.
+const aheadBytes = 64 << 10
+
+// ensureAhead is ensure for memory that is used from its start to its end, which is that of a page: it
+// allocates some of what follows, too.
+func (img *Image) ensureAhead(at, length, end uint64) error {
 	first, last := at/abi.PageBytes, (at+length-1)/abi.PageBytes
 	for p := first; p <= last; p++ {
 		if atomic.LoadUint64(&img.pages[p/64])&(1<<(p%64)) == 0 {
-			return img.ensureAll(first, last)
+			ahead := ((last+1)*abi.PageBytes + aheadBytes - 1) &^ (aheadBytes - 1)
+			return img.ensureAll(p, max(last, min(ahead, end)/abi.PageBytes-1))
 		}
 	}
 	return nil
@@ -247,9 +256,13 @@ func (img *Image) ensure(at, length uint64) error {
 
 func (img *Image) ensureAll(first, last uint64) error {
 	if img.file != nil {
-		err := allocate(int(img.file.Fd()), first*abi.PageBytes, (last-first+1)*abi.PageBytes)
-		if err != nil {
+		at, length := first*abi.PageBytes, (last-first+1)*abi.PageBytes
+		if err := allocate(int(img.file.Fd()), at, length); err != nil {
 			return fmt.Errorf("%w: %w", ErrMemory, err)
+		}
+		if length > abi.PageBytes {
+			// One call for the page tables, too, in place of a fault for each page. Without it nothing is lost.
+			_ = unix.Madvise(img.mem[at:at+length], unix.MADV_POPULATE_WRITE)
 		}
 	}
 	for p := first; p <= last; p++ {

@@ -52,8 +52,9 @@ func (b *SendBuffer) Reserve(length int) (Kept, []byte, error) {
 	if !ok {
 		return 0, nil, ErrFull
 	}
-	at := b.img.layout.Send + uint64(first)*abi.LineBytes
-	if err := b.img.ensure(at, uint64(n)*abi.LineBytes); err != nil {
+	l := &b.img.layout
+	at := l.Send + uint64(first)*abi.LineBytes
+	if err := b.img.ensureAhead(at, uint64(n)*abi.LineBytes, l.Send+uint64(l.SendBytes)); err != nil {
 		return 0, nil, err
 	}
 	b.setBits(first, n, true)
