@@ -144,6 +144,43 @@ func TestDeliveryAllocates(t *testing.T) {
 	}
 }
 
+// TestDeliveryStaysNear: as long as the reader keeps up, the same memory is written again and again. A
+// reader that does not has all of the lane, after some refusals.
+func TestDeliveryStaysNear(t *testing.T) {
+	img, in := apartImage(t, 2, abi.Geometry{})
+	data := make([]byte, 1000)
+	fill := func() (n int) {
+		for deliver(t, img).Whole(1, data) == nil {
+			n++
+		}
+		return n
+	}
+	drain := func() {
+		for m, ok := in.Poll(); ok; m, ok = in.Poll() {
+			if err := in.Release(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	idle := blocks(t, img)
+	for range 5000 {
+		if err := deliver(t, img).Whole(1, data); err != nil {
+			t.Fatal(err)
+		}
+		drain()
+	}
+	if got := blocks(t, img) - idle; got > int64(nearLines(&img.layout)*abi.LineBytes)+2*aheadBytes {
+		t.Errorf("%d bytes for messages that are read at once", got)
+	}
+	refusals, all := 0, int(abi.DefaultNetBytes/abi.LineBytes/abi.Lines(len(data)))
+	for n := 0; n < all*9/10; refusals++ {
+		drain()
+		if n = fill(); refusals > 4 {
+			t.Fatalf("%d messages fit, of %d", n, all)
+		}
+	}
+}
+
 // TestDeliveryMemory: what other nodes send takes as much memory as it needs, and not more than once.
 func TestDeliveryMemory(t *testing.T) {
 	img, in := apartImage(t, 2, abi.Geometry{})

@@ -39,6 +39,21 @@ func (w *laneWriter) fits(n uint64) bool {
 	return w.room(n)
 }
 
+// restart pads to the end of the memory if the tail is at a line from near on and the reader has all that
+// was written. It returns how many lines that took.
+func (w *laneWriter) restart(near uint64) uint64 {
+	if w.tail&w.mask < near {
+		return 0
+	}
+	w.updateRead()
+	if w.used() != 0 {
+		return 0
+	}
+	left := w.left(w.tail)
+	w.commitRecord(abi.Commit(0, abi.KindPad, w.rank), left, 0)
+	return left
+}
+
 // room reports whether n lines are free, and one that stays empty behind them.
 func (w *laneWriter) room(n uint64) bool {
 	if w.used()+n < w.lines() {

@@ -22,6 +22,29 @@ func TestSendBufferModel(t *testing.T) {
 	})
 }
 
+// TestSendBufferStaysNear: as long as messages are acknowledged, the same memory is used again and again.
+func TestSendBufferStaysNear(t *testing.T) {
+	img, _ := apartImage(t, 2, abi.Geometry{})
+	b := img.SendBuffer()
+	idle := blocks(t, img)
+	var unanswered []Kept
+	for range 5000 {
+		k, _, err := b.Reserve(2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unanswered = append(unanswered, k); len(unanswered) > 3 {
+			if err := b.Free(unanswered[0]); err != nil {
+				t.Fatal(err)
+			}
+			unanswered = unanswered[1:]
+		}
+	}
+	if got := blocks(t, img) - idle; got > abi.DefaultSendBytes/nearShare+aheadBytes {
+		t.Errorf("%d bytes", got)
+	}
+}
+
 const modelRanks = 5
 
 type sendBufferModel struct {
