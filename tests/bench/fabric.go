@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"score/tests/bench/messages"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ const (
 	fabricAllreduces = 200
 	fabricSlice      = 10 * time.Millisecond
 )
+
+// middleSizes are those of many programs, which MPI libraries send without asking for room.
+var middleSizes = []int{4 << 10, 16 << 10, 48 << 10}
 
 // Contestants of the group.
 const (
@@ -215,7 +219,7 @@ func fabricRuns(ctx context.Context, b *bench, path messages.Path, all []contest
 	} else {
 		skip(ucx, packages)
 	}
-	return stackRuns(ctx, path, all, append([]int{8}, longSizes...), b.runs, stackPieces)
+	return stackRuns(ctx, path, all, slices.Concat([]int{8}, middleSizes, longSizes), b.runs, stackPieces)
 }
 
 // fabricTargets are those against Open MPI's own transports.
@@ -236,6 +240,9 @@ func fabricFigures(b *bench, where string, mine []messages.Curve, peers runsOf, 
 		}
 		pair("latency_8", "us", latency(8), t.latency)
 		pair("rate_8", "M/s", rate, t.rate)
+		for _, size := range middleSizes {
+			pair("latency_"+fmt.Sprint(size>>10)+"k", "us", latency(size), noTarget())
+		}
 		for _, size := range longSizes {
 			label := fmt.Sprint(size>>10) + "k"
 			pair("bandwidth_"+label, "GB/s", bandwidth(size), t.bandwidth)
