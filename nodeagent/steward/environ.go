@@ -57,7 +57,7 @@ func (j *job) commonEnv() []string {
 		"SCORE_NODES="+strconv.Itoa(j.nodes),
 		"SCORE_RESTART_COUNT="+strconv.FormatUint(uint64(j.order.GetJob().GetRestarts()), 10),
 		"SCORE_LOCAL_SIZE="+strconv.Itoa(len(j.ranks)),
-		"SCORE_CPU_RANKS="+strconv.Itoa(j.sharers()),
+		"SCORE_CPU_RANKS="+strconv.Itoa(j.machineSharers()),
 	)
 }
 

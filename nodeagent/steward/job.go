@@ -159,7 +159,7 @@ func (j *job) cpus(k int) []int {
 	if len(given) == 0 {
 		return nil
 	}
-	each := min(max(int(j.spec.GetCpusPerTask()), 1), len(given))
+	each := j.cpusEach()
 	ids := make([]int, each)
 	for i := range ids {
 		index := given[(k*each+i)%len(given)]
@@ -174,16 +174,6 @@ func (j *job) allCPUs() (ids []int) {
 		ids = append(ids, int(j.order.GetCpuIds()[index]))
 	}
 	return ids
-}
-
-// sharers returns the largest number of local ranks that share a CPU of the place.
-func (j *job) sharers() int {
-	given := len(j.place.GetCpus())
-	if given == 0 {
-		return 1 // the kernel chooses CPUs
-	}
-	each := min(max(int(j.spec.GetCpusPerTask()), 1), given)
-	return (len(j.ranks)*each + given - 1) / given
 }
 
 // variable returns the value of a variable of the user's environment.

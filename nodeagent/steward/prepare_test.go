@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -199,6 +200,36 @@ func TestEnvironment(t *testing.T) {
 	for _, line := range lines {
 		if strings.HasSuffix(line, "_RANK=9") || line == "PMIX_MCA_gds=ds21" {
 			t.Errorf("%q is there", line)
+		}
+	}
+}
+
+// Nodes of one machine have the same CPUs: a rank is told that it shares its CPU, though no rank of its
+// own node does. Ranks of other machines do not count.
+func TestRanksOfNodesThatShareCPUsAreCounted(t *testing.T) {
+	cpus, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
+	if err != nil || len(cpus) == 0 {
+		t.Skip("the number of CPUs cannot be read:", err)
+	}
+	const here, there = "192.0.2.1", "192.0.2.2"
+	for _, c := range []struct {
+		shares bool
+		others string
+		want   string
+	}{{true, here, "2"}, {false, here, "1"}, {true, there, "1"}} {
+		a := start(t)
+		a.run(1, sh("echo $SCORE_CPU_RANKS"), func(p *stewardpb.PrepareJob) {
+			p.SharesCpus = c.shares
+			p.Job.Places[0].Address = here + ":7000"
+			for i := range cpus {
+				p.Job.Places = append(p.Job.Places, &scorev1.NodePlace{
+					Node: "n" + strconv.Itoa(i+2), Ranks: []uint32{uint32(i) + 1}, Address: c.others + ":" + strconv.Itoa(7001+i),
+				})
+			}
+			p.Job.Spec.Tasks = uint32(len(cpus)) + 1
+		})
+		if out := readAll(t, a.stdio())[stream{0, 1}]; out != c.want+"\n" {
+			t.Errorf("%+v: SCORE_CPU_RANKS is %q", c, out)
 		}
 	}
 }

@@ -70,6 +70,7 @@ func TestDialFindsNothing(t *testing.T) {
 		"none":        {client.Choice{System: missing, Dev: missing}, ""},
 		"killed dev":  {client.Choice{System: missing, Dev: dead}, ""},
 		"chosen dead": {client.Choice{Socket: dead, Origin: "SCORE_SOCKET"}, "no daemon answers at DEAD, which SCORE_SOCKET names: connection refused; start it, or give another socket"},
+		"chosen long": {client.Choice{Socket: "/" + strings.Repeat("x", 110), Origin: "SCORE_SOCKET"}, "no daemon answers at /" + strings.Repeat("x", 110) + ", which SCORE_SOCKET names: its name is longer than the 107 bytes that a socket's may have; start it, or give another socket"},
 		"host's dead": {client.Choice{System: dead, Dev: missing}, "the daemon of this host does not answer at DEAD: connection refused; start it with 'scored server', or run on this machine alone with --cluster=embedded"},
 	} {
 		c, err := client.Dial(client.WithPatience(t.Context(), client.Patience{}), test.choice)
@@ -172,6 +173,26 @@ func TestSentence(t *testing.T) {
 	}
 }
 
+// testTempDirs checks that temporary directories in which sockets cannot be are not used.
+func testTempDirs(t *testing.T) {
+	t.Helper()
+	short := t.TempDir()
+	long, broken := filepath.Join(short, strings.Repeat("x", 40)), filepath.Join(short, "a\nb")
+	for _, dir := range []string{long, broken} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	for path, want := range map[string]string{short: short, long: "/tmp", broken: "/tmp", short + "/missing": "/tmp", "relative": "/tmp"} {
+		t.Setenv("TMPDIR", path)
+		// The directory in /tmp may be there, and not be this user's: only its name is checked.
+		if dir, err := client.UserDir(); filepath.Dir(dir) != want {
+			t.Errorf("TMPDIR=%q: %q, %v; want one in %s", path, dir, err, want)
+		}
+	}
+}
+
 func TestUserDir(t *testing.T) {
 	runtime, temp := t.TempDir(), t.TempDir()
 	if err := os.Chmod(runtime, 0o700); err != nil {
@@ -197,6 +218,7 @@ func TestUserDir(t *testing.T) {
 			t.Errorf("XDG_RUNTIME_DIR=%s: %s, %v; want one %s", path, dir, err, want)
 		}
 	}
+	testTempDirs(t)
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

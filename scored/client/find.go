@@ -30,6 +30,9 @@ const (
 // ErrNoCluster is returned if no daemon was chosen and none was found.
 var ErrNoCluster = errors.New("no cluster is configured on this host: start one with 'scored server' or 'scored dev', or 'scored agent' on a node of one")
 
+// errLongName is what the kernel's EINVAL means: a name does not fit into sun_path (unix(7)).
+var errLongName = errors.New("its name is longer than the 107 bytes that a socket's may have")
+
 // Choice is the user's choice of a cluster, if any.
 type Choice struct {
 	// Socket is a path, or Embedded, or empty for the usual places.
@@ -198,6 +201,9 @@ func DevSocket() (string, error) {
 // cause returns the errno of a failed dial, since the rest of net's text repeats
 // the path that our sentence has already.
 func cause(err error) error {
+	if errors.Is(err, syscall.EINVAL) {
+		return errLongName
+	}
 	if errno, ok := errors.AsType[syscall.Errno](err); ok {
 		return errno
 	}

@@ -5,15 +5,21 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
+	"unicode"
 )
 
-// maxUserDir keeps the socket paths below UserDir within sun_path, which holds
-// 108 bytes (unix(7)): a cluster's directory, an agent's and a name come after it.
-const maxUserDir = 40
+const (
+	// maxUserDir keeps the run directory of an agent of scored dev, which has up to 28 bytes more
+	// (dev-4294967295/agents/n4096), within the 80 bytes that agents allow.
+	maxUserDir = 52
 
-// UserDir returns the user's own directory for sockets: $XDG_RUNTIME_DIR/score, or /tmp/score-UID
-// where that is not usable. If it is missing the error is fs.ErrNotExist. A directory to which others
+	usualTempDir = "/tmp"
+)
+
+// UserDir returns the user's own directory for sockets: $XDG_RUNTIME_DIR/score, $TMPDIR/score-UID
+// where that is not usable, or else /tmp/score-UID. If it is missing the error is fs.ErrNotExist. A directory to which others
 // can write is an error, since they could listen in the user's name.
 func UserDir() (string, error) {
 	dir := ownUserDir()
@@ -30,19 +36,24 @@ func MakeUserDir() (string, error) {
 }
 
 func ownUserDir() string {
-	if runtimeDir := os.Getenv("XDG_RUNTIME_DIR"); usableRuntimeDir(runtimeDir, os.Getuid()) {
-		return filepath.Join(runtimeDir, "score")
+	runtimeDir := os.Getenv("XDG_RUNTIME_DIR")
+	// Another user's directory is what sudo leaves in the environment.
+	if dir := filepath.Join(runtimeDir, "score"); canHold(dir) && checkOwn(runtimeDir, os.Getuid()) == nil {
+		return dir
 	}
-	return filepath.Join(os.TempDir(), "score-"+strconv.Itoa(os.Getuid()))
+	name := "score-" + strconv.Itoa(os.Getuid())
+	if dir := filepath.Join(os.TempDir(), name); canHold(dir) {
+		return dir
+	}
+	return filepath.Join(usualTempDir, name)
 }
 
-// usableRuntimeDir refuses another user's directory, which sudo leaves in the
-// environment.
-func usableRuntimeDir(dir string, uid int) bool {
-	if !filepath.IsAbs(dir) || len(dir) > maxUserDir {
-		return false
-	}
-	return checkOwn(dir, uid) == nil
+// canHold reports whether a directory can be made and sockets in it have names that the kernel takes
+// and that fit on a line.
+func canHold(dir string) bool {
+	info, err := os.Stat(filepath.Dir(dir))
+	return filepath.IsAbs(dir) && len(dir) <= maxUserDir && !strings.ContainsFunc(dir, unicode.IsControl) &&
+		err == nil && info.IsDir()
 }
 
 // checkOwn requires a directory, not a link, that belongs to this user and is closed to others.

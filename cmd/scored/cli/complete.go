@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"score/scored/api/identity/pki"
+	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -18,7 +20,7 @@ import (
 // who presses Tab wants no error message.
 const completeTimeout = 500 * time.Millisecond
 
-// maxCompleted bounds the jobs that are offered, the latest first. It is more than anybody reads.
+// maxCompleted bounds the jobs that are offered. It is more than anybody reads.
 const maxCompleted = 500
 
 // inTime asks a daemon for the words that a shell offers. On an error it returns the words that
@@ -64,10 +66,7 @@ func (c *caller) completeJobsFrom(first, last int, which offered) cobra.Completi
 			given[argument] = true
 		}
 		return c.inTime(command, func(ctx context.Context, daemon *client.Client) (found []cobra.Completion) {
-			for job, err := range daemon.ListJobs(ctx, &scorev1.ListJobsRequest{All: bool(which), Limit: maxCompleted}) {
-				if err != nil {
-					break
-				}
+			for _, job := range latestJobs(ctx, daemon, which) {
 				if id := fmt.Sprint(job.GetId()); !given[id] {
 					found = append(found, cobra.CompletionWithDesc(id, completionOf(job)))
 				}
@@ -77,8 +76,29 @@ func (c *caller) completeJobsFrom(first, last int, which offered) cobra.Completi
 	}
 }
 
+// latestJobs returns the jobs that came in time: those that have not ended, then the others; of both
+// the latest first, as they are the ones that users ask about.
+func latestJobs(ctx context.Context, daemon *client.Client, which offered) (jobs []*scorev1.Job) {
+	for job, err := range daemon.ListJobs(ctx, &scorev1.ListJobsRequest{All: bool(which), Limit: maxCompleted}) {
+		if err != nil {
+			break
+		}
+		jobs = append(jobs, job)
+	}
+	done := func(job *scorev1.Job) int {
+		if job.GetState() == scorev1.JobState_JOB_STATE_DONE {
+			return 1
+		}
+		return 0
+	}
+	slices.SortFunc(jobs, func(a, b *scorev1.Job) int {
+		return cmp.Or(cmp.Compare(done(a), done(b)), cmp.Compare(b.GetId(), a.GetId()))
+	})
+	return jobs
+}
+
 func completionOf(job *scorev1.Job) string {
-	return fmt.Sprintf("%s of %s, %s", printable(job.GetSpec().GetName()), userName(job), stateWord(job.GetState()))
+	return fmt.Sprintf("%s of %s, %s", quote.Word(job.GetSpec().GetName()), userName(job), stateWord(job.GetState()))
 }
 
 // completeNodes offers the names of the nodes.

@@ -37,20 +37,20 @@ func completeOnce(socket, line string) (code int, out, errs string) {
 
 func TestJobNumbersAreCompleted(t *testing.T) {
 	socket := clienttest.Serve(t, example(t))
-	const running, queued, done = "3\tocean of ann, running", "4\tevil\\x1b[2Jname of ann, queued", "2\tcrash of 1001, done"
+	const running, queued, done = "3\tocean of ann, running", "4\t\"evil\\x1b[2Jname\" of ann, queued", "2\tcrash of 1001, done"
 	for line, want := range map[string][]string{
-		"job show":           {running, queued, done},
+		"job show":           {queued, running, done},
 		"job show 3":         {},
-		"job explain":        {running, queued, done},
-		"job attach":         {running, queued},
-		"job cancel":         {running, queued},
+		"job explain":        {queued, running, done},
+		"job attach":         {queued, running},
+		"job cancel":         {queued, running},
 		"job cancel 3":       {queued},
 		"job wait 4 2":       {running},
-		"job requeue":        {running, queued},
+		"job requeue":        {queued, running},
 		"job signal":         {},
-		"job signal USR1":    {running, queued},
+		"job signal USR1":    {queued, running},
 		"job signal USR1 3":  {queued},
-		"job signal USR1 99": {running, queued},
+		"job signal USR1 99": {queued, running},
 	} {
 		code, out, _ := complete(socket, line)
 		offered := strings.Split(strings.TrimSpace(out), "\n")

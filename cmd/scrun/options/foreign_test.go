@@ -16,7 +16,9 @@ func TestForeign(t *testing.T) {
 		"--bcast": "--stage", "--begin=now": "as soon as they fit", "--hostfile": "-w names", "--mca": "OMPI_MCA_",
 		"-np": "-n sets the number of ranks", "--array=1-4": "in a loop of the shell", "-a": "in a loop of the shell",
 		"-machinefile": "-w names", "-ppn": "--ntasks-per-node", "-genv": "--export sets", "-perhost": "--ntasks-per-node",
-		"-npernode":         "--ntasks-per-node",
+		"-npernode": "--ntasks-per-node",
+		"--exact":   "-c sets", "--wrap=x": "sh -c", "--parsable": "-d prints", "--no-requeue": "only with --requeue", "--x11": "DISPLAY",
+		"--step=1": "no allocation", "--export-file=x": "--export sets",
 		"--report-bindings": "-v shows", "-f": "-w names", "--time-limit=5": "-t (--time)", "--cores-per-task=2": "-c sets", "--tag-output": "-l (--label)",
 		"--oversubscrib": "did you mean --oversubscribe?", "--jobname": "did you mean --job-name?",
 	} {
