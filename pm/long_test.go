@@ -135,7 +135,7 @@ func killOne(t *testing.T, g *local.Group, rank int, after time.Duration) {
 	}
 	time.Sleep(after) // the random point
 	if err := g.Kill(rank); err != nil {
-		t.Fatal(err)
+		t.Fatal(err, g.Wait()) // it has ended by itself: this says why
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- g.Wait() }()
