@@ -98,6 +98,12 @@ func (j *Job) isKilled() bool {
 	return j.state.Killed()
 }
 
+func (j *Job) isSettled() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.state.Settled()
+}
+
 // isEnding reports whether only the end of the job is left to do.
 func (j *Job) isEnding() bool {
 	j.mu.Lock()

@@ -278,6 +278,19 @@ func TestKillBeforeTheSteward(t *testing.T) {
 	}
 }
 
+// A signal that ends a job reaches it before its steward has it: the job is killed. Another one does nothing.
+func TestSignalBeforeTheSteward(t *testing.T) {
+	n := newNode(t)
+	j := n.add(order(7))
+	if n.Signal(&scorev1.SignalRanks{JobId: 7, Signal: 15}); j.isKilled() {
+		t.Error("a signal that does not end the job has killed it")
+	}
+	j.state.Step(time.Now(), jobstate.Claimed)
+	if n.Signal(&scorev1.SignalRanks{JobId: 7, Signal: 15, EndsJob: true}); !j.isKilled() {
+		t.Error("it would run")
+	}
+}
+
 // The first node's steward writes why a detached job did not start: the job gets one though it was
 // killed and forgotten before.
 func TestKillBeforeTheStewardThatExplains(t *testing.T) {

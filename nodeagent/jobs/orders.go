@@ -49,12 +49,18 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 	})
 }
 
-// Signal sends a signal to every rank's process group.
+// Signal sends a signal to every rank's process group. A job whose steward does not have it yet is killed
+// by a signal that ends it: the steward would miss the signal, and launch the job.
 func (js *Jobs) Signal(order *scorev1.SignalRanks) {
-	if order.GetSignal() <= 0 || order.GetSignal() > maxSignal {
+	j := js.Get(order.GetJobId())
+	switch {
+	case j == nil || order.GetSignal() <= 0 || order.GetSignal() > maxSignal:
+		return
+	case order.GetEndsJob() && !j.isSettled():
+		j.kill("")
 		return
 	}
-	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error {
+	j.withSteward(func(s *stewardpool.Steward) error {
 		if order.GetEndsJob() {
 			if err := s.Ending(); err != nil {
 				return err

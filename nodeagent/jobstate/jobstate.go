@@ -44,6 +44,9 @@ func (m *Machine) Killed() bool { return m.killed }
 // Forgotten reports whether the leader has forgotten the job.
 func (m *Machine) Forgotten() bool { return m.forgotten }
 
+// Settled reports whether the steward has its order, or will never have one.
+func (m *Machine) Settled() bool { return m.settled }
+
 // Lost reports whether the steward has crashed or was given up.
 func (m *Machine) Lost() bool { return m.lost }
 

@@ -155,6 +155,9 @@ func newAttempt() attempt { return attempt{state: queued, row: -1, codeRank: noR
 
 func (j *job) active() bool { return j.state != queued && j.state != done }
 
+// mayRun reports whether ranks of a job that is not ending run, or may.
+func (j *job) mayRun() bool { return j.state == running || j.state == starting && j.inherited }
+
 func (j *job) part(node string) *part {
 	if j.byNode == nil && len(j.parts) > 0 {
 		j.byNode = make(map[string]*part, len(j.parts))

@@ -61,7 +61,7 @@ func (c *controller) step(j *job, e event) {
 	if j.state == starting && j.inherited && launchedMeanwhile(e) {
 		c.becomeRunning(j)
 	}
-	if t, ok := e.(evTerminate); ok && j.state != running {
+	if t, ok := e.(evTerminate); ok && !j.mayRun() {
 		e = evStop(t) // nothing runs that SIGTERM could reach
 	}
 	switch j.state {
@@ -120,6 +120,9 @@ func (c *controller) stepInherited(j *job, e event) {
 	case evStop:
 		c.orderEnd(j, e.verdict)
 		c.becomeEnding(j, e.verdict)
+	case evTerminate:
+		c.orderEnd(j, e.verdict)
+		c.becomeTerminating(j, e.verdict)
 	case evPartLost:
 		c.endWithLoss(j, e.part, e.reason)
 	case evDrain:

@@ -52,13 +52,10 @@ func (c *controller) resumeOrders(records []*state.Job) {
 func (c *controller) resumeEnd(j *job, v *scorev1.Verdict) {
 	switch v.GetReason() {
 	case timeLimit, cancelled:
-		if j.state == running {
-			c.becomeTerminating(j, v)
-			return
-		}
+		c.becomeTerminating(j, v)
 	default:
+		c.becomeEnding(j, v)
 	}
-	c.becomeEnding(j, v)
 }
 
 // requireProtocol returns an error if the log is written in an older protocol.

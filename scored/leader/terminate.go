@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"score/gang"
 	"score/scored/api/scorev1"
 	"slices"
 	"time"
@@ -50,7 +51,8 @@ func (c *controller) endGraceOfTree(j *job) {
 func (c *controller) becomeTerminating(j *job, v *scorev1.Verdict) {
 	j.state, j.verdict = ending, v
 	c.forgetIdle(j)
-	c.planDirty = true // it may have slept
+	c.gang.SetIdle(gang.JobID(j.id), false) // an inherited job that starts is not in the plan yet
+	c.planDirty = true                      // it may have slept
 	grace := c.killWait()
 	if j.started == 0 {
 		grace = launchDoubt

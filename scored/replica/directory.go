@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/replica/guard"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ const (
 // or the process dies.
 func lockDirectory(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, privateMode); err != nil {
-		return nil, fmt.Errorf("%w: cannot make it: %w", ErrDirectory, err)
+		return nil, directoryError(dir, "cannot make it", err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -40,7 +41,7 @@ func lockDirectory(dir string) (*os.File, error) {
 	}
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("%w: cannot lock it: %w", ErrDirectory, err)
+		return nil, directoryError(dir, "cannot lock it", err)
 	}
 	if err := takeLock(file, dir); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -60,10 +61,16 @@ func takeLock(file *os.File, dir string) error {
 	if err := file.Truncate(0); err != nil {
 		return fmt.Errorf("%w: %w", ErrDirectory, err)
 	}
-	if _, err := fmt.Fprintf(file, "%d\n", os.Getpid()); err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
-	}
+	_, _ = fmt.Fprintf(file, "%d\n", os.Getpid()) // for others' errors only; a full disk may have no room for it
 	return nil
+}
+
+// directoryError returns what is wrong with the directory, or with its disk.
+func directoryError(dir, what string, err error) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS) {
+		return fmt.Errorf("%w: %w", ErrDirectory, guard.Explain(dir, what, err))
+	}
+	return fmt.Errorf("%w: %s: %w", ErrDirectory, what, err)
 }
 
 func processNote(holder []byte) string {

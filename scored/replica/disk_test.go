@@ -44,6 +44,40 @@ func bulky(term uint64, nanos int64) *statepb.Entry {
 	return entry
 }
 
+// Whatever the first file is for which a new directory has no room, the sentence says so, as it does where
+// nothing can be written.
+func TestNoRoomForANewDirectory(t *testing.T) {
+	disk := smallDisk(t)
+	dir := filepath.Join(disk, "data")
+	refused := func(what string, errno syscall.Errno, sentence string) {
+		t.Helper()
+		r, err := Open(Options{Dir: dir})
+		if err == nil {
+			t.Fatalf("%s: it opens, %v", what, r.Close())
+		}
+		if !errors.Is(err, ErrDisk) || !errors.Is(err, errno) || !strings.Contains(err.Error(), sentence) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if err := os.RemoveAll(dir); err != nil && errno != syscall.EROFS {
+			t.Fatal(err)
+		}
+	}
+	page := os.Getpagesize()
+	for pages := range 4 {
+		if err := os.WriteFile(filepath.Join(disk, "ballast"), make([]byte, 4<<20-pages*page), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		refused(fmt.Sprint(pages, " pages"), syscall.ENOSPC, "there is no space left in")
+	}
+	if err := os.Mkdir(dir, privateMode); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
+		t.Skipf("the file system cannot be made read-only here: %v", err)
+	}
+	refused("read-only", syscall.EROFS, "is read-only")
+}
+
 // fails waits until the replica reports that its disk has failed, and has stopped leading.
 func fails(t *testing.T, r *Replica) {
 	t.Helper()

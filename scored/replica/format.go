@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/scored/api/atomicfile"
+	"score/scored/replica/guard"
 	"score/scored/replica/wal"
 	"strconv"
 	"strings"
@@ -113,7 +114,7 @@ func writeAtomically(path, text string) error {
 		err = wal.SyncDirectory(filepath.Dir(path))
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDirectory, err)
+		return fmt.Errorf("%w: %w", ErrDirectory, guard.Explain(filepath.Dir(path), "writing the file "+filepath.Base(path), err))
 	}
 	return nil
 }

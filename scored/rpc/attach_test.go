@@ -223,6 +223,19 @@ func TestSlowClientHoldsTheRanksBack(t *testing.T) {
 	cancel()
 }
 
+// Users read the agent's sentence, and none of the transport's.
+func TestMissingBecause(t *testing.T) {
+	for want, err := range map[string]error{
+		"the process is lost":                          connect.NewWireError(connect.CodeDataLoss, errors.New("the process is lost")),
+		"the connection to the node's agent was lost":  connect.NewError(connect.CodeInternal, errors.New("http2: client connection lost")),
+		"the node's agent closed the connection early": errCutOff,
+	} {
+		if got := missingBecause(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
+
 func TestLostOutputIsTold(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {

@@ -10,6 +10,7 @@ import (
 	"score/scored/leader"
 	"time"
 
+	"connectrpc.com/connect"
 	"go.uber.org/zap"
 )
 
@@ -37,11 +38,22 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 		return
 	}
 	m.Logger.Warn("output lost", zap.Uint64("job", source.Job), zap.String("node", source.Node), zap.Error(err))
-	text := fmt.Sprintf("output from node %s may be missing: %v", source.Node, err)
+	text := fmt.Sprintf("output from node %s may be missing: %s", source.Node, missingBecause(err))
 	m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Warning{Warning: text}})
 	if m.acknowledges {
 		m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputMissing{OutputMissing: true}})
 	}
+}
+
+// missingBecause returns why output cannot be fetched, for users: the agent's own sentence if it sent one.
+func missingBecause(err error) string {
+	if errors.Is(err, errCutOff) {
+		return errCutOff.Error()
+	}
+	if refused, ok := errors.AsType[*connect.Error](err); ok && connect.IsWireError(err) {
+		return refused.Message()
+	}
+	return "the connection to the node's agent was lost"
 }
 
 func (m *merger) refetch(ctx context.Context, source *leader.Source, progress *outputProgress, r *reader) error {

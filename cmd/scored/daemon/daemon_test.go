@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
+	"golang.org/x/sys/unix"
 )
 
 func TestDivide(t *testing.T) {
@@ -117,12 +118,18 @@ func TestBadKeyFiles(t *testing.T) {
 			t.Errorf("%s:\n got %v\nwant %s", name, err, test.want)
 		}
 	}
-	link := filepath.Join(dir, "link")
-	if err := os.Symlink("open", link); err != nil {
+	link, fifo := filepath.Join(dir, "link"), filepath.Join(dir, "fifo")
+	if err := errors.Join(os.Symlink("open", link), unix.Mkfifo(fifo, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loadKey(link); err == nil {
-		t.Error("a link was followed to the key")
+	for path, want := range map[string]string{
+		link: "the key file PATH is a symbolic link, which is not followed: name the file itself",
+		fifo: "the key file PATH is not a regular file", // it is not waited for
+		dir:  "the key file PATH is not a regular file",
+	} {
+		if _, err := loadKey(path); err == nil || strings.ReplaceAll(err.Error(), path, "PATH") != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
 	}
 }
 

@@ -21,9 +21,12 @@ const (
 
 // loadKey reads the cluster's secret.
 func loadKey(path string) (string, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0) // a FIFO has no writer
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("the key file %s does not exist: copy it from the server, which creates it at its start", path)
+	}
+	if errors.Is(err, unix.ELOOP) {
+		return "", fmt.Errorf("the key file %s is a symbolic link, which is not followed: name the file itself", path)
 	}
 	if err != nil {
 		return "", fmt.Errorf("cannot read the key file: %w", err)
@@ -32,6 +35,9 @@ func loadKey(path string) (string, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return "", fmt.Errorf("cannot read the key file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("the key file %s is not a regular file", path)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("others can read the key file %s (mode %04o): chmod 600 it", path, info.Mode().Perm())

@@ -76,17 +76,20 @@ func (d *Disk) hung(what string, bound time.Duration) error {
 }
 
 // Explain returns a file's error as a sentence.
-func (d *Disk) Explain(what string, err error) error {
+func (d *Disk) Explain(what string, err error) error { return Explain(d.dir, what, err) }
+
+// Explain returns the error of a file of a data directory as a sentence. It wraps ErrDisk.
+func Explain(dir, what string, err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %s: there is no space left in %q; free some and restart the server: %w", ErrDisk, what, d.dir, err)
+		return fmt.Errorf("%w: %s: there is no space left in %q; free some and restart the server: %w", ErrDisk, what, dir, err)
 	}
 	if errors.Is(err, syscall.EROFS) {
 		return fmt.Errorf(
 			"%w: %s: the file system of %q is read-only; see the kernel's log, check the file system, and mount it for writing: %w",
-			ErrDisk, what, d.dir, err,
+			ErrDisk, what, dir, err,
 		)
 	}
-	return fmt.Errorf("%w: %s in %q: %w", ErrDisk, what, d.dir, err)
+	return fmt.Errorf("%w: %s in %q: %w", ErrDisk, what, dir, err)
 }
 
 // watch fails the disk unless stop is called within the bound.

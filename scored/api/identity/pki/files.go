@@ -252,6 +252,9 @@ func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 			fs.ErrNotExist,
 		)
 	}
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("%w: %s is a symbolic link, which is not followed: put the file itself there", ErrFiles, path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
 	}
