@@ -4,7 +4,6 @@ import (
 	"path/filepath"
 	"score/nodeagent/pmi/pmix/bfrops"
 	"score/nodeagent/pmi/pmix/message"
-	"score/scored/api"
 	"strings"
 )
 
@@ -45,8 +44,9 @@ func (c *conn) jobControl(s *Server, tag uint32, r *bfrops.Reader) error {
 }
 
 const (
-	sigkill = 9
-	sigterm = 15
+	sigkill   = 9
+	sigterm   = 15
+	maxSignal = 64
 )
 
 // cleanup registers paths for removal, each as the effect says. It accepts only absolute paths, since
@@ -69,7 +69,7 @@ func (c *conn) cleanup(s *Server, paths string, effect Effect) int32 {
 
 // signal sends a signal to ranks of this node. Without targets it sends to the whole job.
 func (s *Server) signal(targets []bfrops.Proc, number int) int32 {
-	if number < 1 || number > api.MaxSignal {
+	if number < 1 || number > maxSignal {
 		return message.ErrBadParam
 	}
 	ranks := []int{NoRank}

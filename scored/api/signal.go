@@ -1,4 +1,0 @@
-package api
-
-// MaxSignal is SIGRTMAX, Linux's last signal.
-const MaxSignal = 64
