@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"score/scored/api/atomicfile"
 	"slices"
 	"strings"
 
@@ -51,11 +52,7 @@ func (a *Agent) saveServers(addresses []string) {
 		return
 	}
 	path := filepath.Join(a.options.CertificateDir, serversFile)
-	draft := path + ".new"
-	err := os.WriteFile(draft, []byte(strings.Join(addresses, "\n")+"\n"), 0o600)
-	if err == nil {
-		err = os.Rename(draft, path)
-	}
+	err := atomicfile.ReplaceBy(path+".new", path, []byte(strings.Join(addresses, "\n")+"\n"), 0o600)
 	if err != nil {
 		a.log.Warn("the list of servers cannot be written", zap.Error(err))
 	}

@@ -186,8 +186,8 @@ func (n *Node) job(key uint64) (j *Job, ended bool) {
 	return n.jobs[key], n.removed.has(key)
 }
 
-// Jobs are the jobs of the node, by key.
-func (n *Node) Jobs() []*Job {
+// list returns the jobs of the node, by key.
+func (n *Node) list() []*Job {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	var jobs []*Job
@@ -209,7 +209,7 @@ func (n *Node) close() error {
 	n.closed = true
 	n.mu.Unlock()
 	var errs []error
-	for _, j := range n.Jobs() {
+	for _, j := range n.list() {
 		errs = append(errs, j.Remove(0))
 	}
 	return errors.Join(append(errs, n.loop.close())...)

@@ -64,7 +64,7 @@ type jobNames struct {
 func newJobNames(places *rankmap.Map, kept bool) *jobNames {
 	names := &jobNames{Names: places.Names()}
 	if !kept {
-		names.seen = newSightings(places.Nodes(), places.Own())
+		names.seen = newSeenNodes(places.Nodes(), places.Own())
 	}
 	return names
 }
@@ -77,7 +77,7 @@ type seenNodes struct {
 	reported bool // that nodes are missing
 }
 
-func newSightings(nodes, own uint32) seenNodes {
+func newSeenNodes(nodes, own uint32) seenNodes {
 	s := seenNodes{seen: make([]bool, nodes), missing: int(nodes)}
 	s.see(own)
 	return s

@@ -100,7 +100,7 @@ func TestPublishedIsBounded(t *testing.T) {
 }
 
 func TestSeenNodes(t *testing.T) {
-	s := newSightings(4, 1)
+	s := newSeenNodes(4, 1)
 	s.see(3)
 	s.see(3)
 	if got := s.unseen(10); !slices.Equal(got, []uint32{0, 2}) || s.missing != 2 {

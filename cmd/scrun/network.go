@@ -5,6 +5,7 @@ import (
 	"os"
 	"score/cmd/scrun/fabric"
 	"score/cmd/scrun/options"
+	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strings"
@@ -55,9 +56,9 @@ func knownNodes(o *options.Options) int {
 func (n *network) inspectFabric(o *options.Options, here options.Process) {
 	dir, path := o.Where(here)
 	env := o.Export.Apply(here.Environ)
-	n.settings = fabric.Settings(variable(env, "HOME"))
+	n.settings = fabric.Settings(environ.Value(env, "HOME"))
 	n.request = fabric.Request{
-		Wish: o.Fabric, Program: fabric.Inspect(o.Argv, dir, path, variable(env, "LD_LIBRARY_PATH")),
+		Wish: o.Fabric, Program: fabric.Inspect(o.Argv, dir, path, environ.Value(env, "LD_LIBRARY_PATH")),
 		Nodes: knownNodes(o), Chosen: fabric.Chosen(env, n.settings), ChosenProvider: fabric.ChosenProvider(env),
 		NoChannels: o.Channels.Given && o.Channels.PerRank == 0, AddressSpace: addressSpace(here),
 		OwnLibfabric: fabric.OwnLibfabric(env),
@@ -167,13 +168,4 @@ func (n *network) submit(ctx context.Context, messages messenger, cluster *conne
 // ends the wait.
 func submit(ctx context.Context, cluster *connection, spec *scorev1.JobSpec) (uint64, error) {
 	return unlessInterrupted(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
-}
-
-func variable(env []string, name string) (found string) {
-	for _, v := range env {
-		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			found = value
-		}
-	}
-	return found
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/pmi/mpidetect"
 	"score/scored/api"
+	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 	"strings"
 
@@ -85,12 +87,7 @@ func stageSources(o *options.Options, spec *scorev1.JobSpec, libraryPath string)
 }
 
 func stagedProgram(spec *scorev1.JobSpec) (string, error) {
-	path := launch.DefaultPath
-	for _, v := range spec.GetEnv() {
-		if value, found := strings.CutPrefix(v, "PATH="); found && value != "" {
-			path = value
-		}
-	}
+	path := cmp.Or(environ.Value(spec.GetEnv(), "PATH"), launch.DefaultPath)
 	program, err := launch.Resolve(spec.GetArgv()[0], spec.GetWorkDir(), path, nil)
 	if err != nil {
 		return "", fmt.Errorf("--stage: %w", err)

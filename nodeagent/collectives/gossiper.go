@@ -31,20 +31,13 @@ type gossiper struct {
 	machine *gossip.Machine
 }
 
-// newGossiper returns nil for a job of one node: its steward knows all failures.
 func newGossiper(g *Group) *gossiper {
-	machine, err := gossip.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex()))
-	if err != nil || len(g.order.GetPlaces()) == 1 {
-		return nil
-	}
+	machine, _ := gossip.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex())) // the order has a place for this node
 	return &gossiper{group: g, machine: machine}
 }
 
 // learn spreads a failure that this node has found.
 func (g *gossiper) learn(kind gossip.Kind, node int, rank uint32, reason string) {
-	if g == nil {
-		return
-	}
 	if len(reason) > gossip.MaxReason {
 		reason = reason[:gossip.MaxReason]
 	}
@@ -65,17 +58,12 @@ func (g *gossiper) rankExited(m *scorev1.RankExited) {
 	case m.GetSignal() != 0:
 		how = fmt.Sprintf("was killed by signal %d", m.GetSignal())
 	}
-	if g != nil {
-		g.learn(gossip.RankFailed, int(g.group.order.GetNodeIndex()), m.GetRank(),
-			fmt.Sprintf("rank %d on node %s %s", m.GetRank(), g.group.options.Node, how))
-	}
+	g.learn(gossip.RankFailed, int(g.group.order.GetNodeIndex()), m.GetRank(),
+		fmt.Sprintf("rank %d on node %s %s", m.GetRank(), g.group.options.Node, how))
 }
 
 // rankFailure spreads the failure or the new start of a rank while the job goes on.
 func (g *gossiper) rankFailure(m *stewardpb.RankFailure) {
-	if g == nil {
-		return
-	}
 	item := gossip.Item{
 		Kind:        gossip.RankLost,
 		Node:        int(g.group.order.GetNodeIndex()),

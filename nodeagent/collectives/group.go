@@ -48,7 +48,8 @@ type Group struct {
 	gossiper *gossiper
 }
 
-// New returns nil for a job of one node.
+// New returns nil for a job of one node: its steward knows all failures. The order has a place for
+// this node.
 func New(order *scorev1.Prepare, options Options) *Group {
 	if len(order.GetPlaces()) < 2 {
 		return nil
@@ -113,6 +114,3 @@ func (g *Group) RankFailure(m *stewardpb.RankFailure) {
 
 // Receive handles a failure that another node of the job reports.
 func (g *Group) Receive(m *scorev1.GossipRequest) { g.gossiper.receive(m) }
-
-// Gossips reports whether the group spreads failures.
-func (g *Group) Gossips() bool { return g != nil && g.gossiper != nil }

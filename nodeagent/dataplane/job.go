@@ -4,6 +4,7 @@ import (
 	"net"
 	"score/channels/node"
 	"score/nodeagent/ancestry"
+	"score/nodeagent/wait"
 	"score/scored/api/scorev1"
 	"slices"
 	"sync"
@@ -130,21 +131,17 @@ func (j *Job) Leave(linger time.Duration) {
 
 // overLocked is like Over; the caller holds the plane's mu.
 func (j *Job) overLocked() {
-	select {
-	case <-j.over:
-	default:
+	if !wait.Closed(j.over) {
 		close(j.over)
 	}
 }
 
 // leaveLocked is like Leave; the caller holds the plane's mu.
 func (j *Job) leaveLocked(linger time.Duration) {
-	select {
-	case <-j.left:
+	if wait.Closed(j.left) {
 		return
-	default:
-		close(j.left)
 	}
+	close(j.left)
 	p := j.plane
 	if p.jobs[j.steward] == j {
 		delete(p.jobs, j.steward) // otherwise the steward already has another job
@@ -163,13 +160,11 @@ func (j *Job) leaveLocked(linger time.Duration) {
 
 // admit serves a process of the job after its rank is known.
 func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
-	select {
-	case <-j.launched:
+	if wait.Closed(j.launched) {
 		if is, _ := j.isNew(rank); !is {
 			j.serve(conn, rank)
 			return
 		}
-	default:
 	}
 	if !j.mayWait() {
 		j.plane.refuse(conn, "too many connections", int32(rank.PID))
@@ -231,11 +226,9 @@ func (j *Job) maxConnections() int { return connectionsPerRank * len(j.ranks) }
 
 // serve gives a child of the steward, or its descendant, the rank's contexts.
 func (j *Job) serve(conn *net.UnixConn, p ancestry.Process) {
-	select {
-	case <-j.left:
+	if wait.Closed(j.left) {
 		j.plane.refuse(conn, "the job is over", int32(p.PID))
 		return
-	default:
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

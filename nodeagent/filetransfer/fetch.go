@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"score/nodeagent/peers"
-	"score/nodeagent/staging"
 	"score/nodeagent/wait"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
@@ -92,7 +91,7 @@ func (t *Transfers) fetchAll(ctx context.Context, from source, wanted []*scorev1
 	group.SetLimit(stageAtOnce)
 	for i, f := range files {
 		group.Go(func() error {
-			_, err := t.options.Cache.Get(ctx, User(from.user), f, func(ctx context.Context, offset int64, to staging.Writer) error {
+			_, err := t.options.Cache.Get(ctx, User(from.user), f, func(ctx context.Context, offset int64, to io.Writer) error {
 				return t.fetch(ctx, &download{source: from, file: wanted[i], to: to, have: uint64(offset), came: time.Now()})
 			})
 			if err != nil {
@@ -108,7 +107,7 @@ func (t *Transfers) fetchAll(ctx context.Context, from source, wanted []*scorev1
 type download struct {
 	source
 	file   *scorev1.StagedFile
-	to     staging.Writer
+	to     io.Writer
 	have   uint64    // bytes that have come
 	came   time.Time // when the last of them came
 	failed error     // of writing

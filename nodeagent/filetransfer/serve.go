@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"score/nodeagent/staging"
+	"score/scored/api"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 
 	"connectrpc.com/connect"
 )
-
-// maxStageFiles bounds the files of one job; scrun and the servers have the same bound.
-const maxStageFiles = 256
 
 var errStageMessages = errors.New("the messages do not come in the order of the files")
 
@@ -53,8 +52,8 @@ func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	}
 	order := first.GetFiles()
 	files, err := stagedFiles(order.GetFiles())
-	if err == nil && (len(files) == 0 || len(files) > maxStageFiles || order.GetUser() == nil) {
-		err = fmt.Errorf("%d files cannot be sent along with a job; at most %d can", len(files), maxStageFiles)
+	if err == nil && (len(files) == 0 || len(files) > api.MaxStagedFiles || order.GetUser() == nil) {
+		err = fmt.Errorf("%d files cannot be sent along with a job; at most %d can", len(files), api.MaxStagedFiles)
 	}
 	if err != nil {
 		return connect.NewError(connect.CodeInvalidArgument, err)
@@ -86,44 +85,46 @@ const putTries = 3
 // putOne receives one file. If another caller is already sending it, putOne waits for that and
 // discards its own data.
 func (t *Transfers) putOne(ctx context.Context, stream *putStream, order *scorev1.StageFiles, f staging.File) (err error) {
-	taken := int64(0)
+	rest := incoming{stream: stream, left: f.Size}
 	for range putTries {
 		began := false
-		_, err = t.options.Cache.Get(ctx, User(order.GetUser()), f, func(_ context.Context, _ int64, to staging.Writer) error {
+		_, err = t.options.Cache.Get(ctx, User(order.GetUser()), f, func(_ context.Context, _ int64, to io.Writer) error {
 			began = true
-			for taken < f.Size {
-				data, err := receiveData(stream, f.Size-taken)
-				taken += int64(len(data))
-				if err == nil {
-					_, err = to.Write(data)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			return nil
+			return rest.copyTo(to)
 		})
 		if err == nil || began || ctx.Err() != nil {
 			break
 		}
 	}
-	for err == nil && taken < f.Size {
-		var data []byte
-		data, err = receiveData(stream, f.Size-taken)
-		taken += int64(len(data))
+	if err != nil {
+		return err
 	}
-	return err
+	return rest.copyTo(io.Discard)
 }
 
-func receiveData(stream *putStream, limit int64) ([]byte, error) {
-	m, err := stream.Receive()
-	if err != nil {
-		return nil, err
+// incoming is the rest of a file that a server sends.
+type incoming struct {
+	stream *putStream
+	left   int64 // bytes
+}
+
+// copyTo receives the rest and writes it.
+func (in *incoming) copyTo(to io.Writer) error {
+	for in.left > 0 {
+		m, err := in.stream.Receive()
+		if err != nil {
+			return err
+		}
+		data := m.GetData()
+		if len(data) == 0 || int64(len(data)) > in.left {
+			return errStageMessages
+		}
+		in.left -= int64(len(data))
+		if _, err := to.Write(data); err != nil {
+			return err
+		}
 	}
-	if len(m.GetData()) == 0 || int64(len(m.GetData())) > limit {
-		return nil, errStageMessages
-	}
-	return m.GetData(), nil
+	return nil
 }
 
 // ListStaged implements scorev1connect.PeerServiceHandler.

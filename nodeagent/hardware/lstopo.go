@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"score/scored/api/atomicfile"
 	"time"
 )
 
@@ -17,6 +18,8 @@ const (
 	endPause = time.Second
 	// maxXML bounds the description: hosts of 1,000 CPUs have about 2 MB.
 	maxXML = 8 << 20
+	// fileMode lets the ranks of all users read the description.
+	fileMode = 0o644
 )
 
 // programs are lstopo's names; the first needs no window system.
@@ -33,17 +36,7 @@ func write(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(path+".new", xml, 0o644)
-	if err == nil {
-		err = os.Chmod(path+".new", 0o644) // the umask may have cleared bits
-	}
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
-		_ = os.Remove(path + ".new")
-	}
-	return err
+	return atomicfile.ReplaceBy(path+".new", path, xml, fileMode)
 }
 
 // describe returns what lstopo writes. The error wraps exec.ErrNotFound if there is no lstopo.

@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/staging"
 	"score/nodeagent/switcher"
 	"score/nodeagent/timekeeper"
+	"score/scored/api"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
@@ -100,7 +101,7 @@ func TestOrdersThatAreRefused(t *testing.T) {
 		{"no place", func(p *scorev1.Prepare) { p.NodeIndex = 2 }, "no place"},
 		{"other node", func(p *scorev1.Prepare) { p.NodeIndex = 1 }, "node n2"},
 		{"no rank", func(p *scorev1.Prepare) { p.Places[0].Ranks = nil }, "no rank"},
-		{"too many ranks", func(p *scorev1.Prepare) { p.Places[0].Ranks = make([]uint32, maxRanks+1) }, "4096"},
+		{"too many ranks", func(p *scorev1.Prepare) { p.Places[0].Ranks = make([]uint32, api.MaxRanksPerNode+1) }, "4096"},
 		{"no program", func(p *scorev1.Prepare) { p.Spec.Argv = nil }, "no program"},
 		{"CPU beyond", func(p *scorev1.Prepare) { p.Places[0].Cpus = []uint32{2} }, "CPU 2, and the node has 2"},
 	}

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"score/nodeagent/steward/direct"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
-
-// maxRanks bounds a job's ranks on one node: each takes some of the steward's descriptors and of
-// the node's process table.
-const maxRanks = 4096
 
 // Node identifies the node.
 type Node struct {
@@ -40,8 +37,8 @@ func (n *Node) check(order *scorev1.Prepare) error {
 		return errors.New("the order names no program")
 	case len(place.GetRanks()) == 0:
 		return errors.New("the order gives this node no rank")
-	case len(place.GetRanks()) > maxRanks:
-		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), maxRanks)
+	case len(place.GetRanks()) > api.MaxRanksPerNode:
+		return fmt.Errorf("%d ranks on one node are more than %d; use more nodes", len(place.GetRanks()), api.MaxRanksPerNode)
 	case order.GetLinksDiffer() != "" && order.GetSpec().GetChannelsPerTask() > 0:
 		return errors.New(order.GetLinksDiffer())
 	}

@@ -3,11 +3,9 @@ package jobs
 import (
 	"score/nodeagent/dataplane"
 	"score/nodeagent/stewardpool"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
-
-// maxSignal is SIGRTMAX of Linux.
-const maxSignal = 64
 
 // withSteward calls do with the steward of a job, if the job is here and has one. Errors are
 // ignored: the loss of a steward ends the job.
@@ -54,7 +52,7 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 	j := js.Get(order.GetJobId())
 	switch {
-	case j == nil || order.GetSignal() <= 0 || order.GetSignal() > maxSignal:
+	case j == nil || order.GetSignal() <= 0 || order.GetSignal() > api.MaxSignal:
 		return
 	case order.GetEndsJob() && !j.isSettled():
 		j.kill("")

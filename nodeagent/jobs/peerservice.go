@@ -73,7 +73,7 @@ func (js *Jobs) collect(ctx context.Context, request *scorev1.CollectRequest) er
 func (s PeerService) Gossip(ctx context.Context, request *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
 	m := request.Msg
 	j := s.jobs.Get(m.GetJobId())
-	if j == nil || !j.group.Gossips() || j.Attempt() != m.GetAttempt() {
+	if j == nil || j.group == nil || j.Attempt() != m.GetAttempt() {
 		return nil, connect.NewError(connect.CodeNotFound, s.jobs.options.Node.noPart(m.GetJobId()))
 	}
 	if err := j.checkCaller(ctx, m.GetFromNodeIndex()); err != nil {

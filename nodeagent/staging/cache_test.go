@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
@@ -24,7 +25,7 @@ func content(n int, seed byte) ([]byte, File) {
 
 // of fetches from memory, in pieces.
 func of(data []byte) Fetch {
-	return func(_ context.Context, from int64, to Writer) error {
+	return func(_ context.Context, from int64, to io.Writer) error {
 		for rest := data[from:]; len(rest) > 0; {
 			n, err := to.Write(rest[:min(len(rest), 1000)])
 			if err != nil {
@@ -36,7 +37,7 @@ func of(data []byte) Fetch {
 	}
 }
 
-func never(context.Context, int64, Writer) error { return errors.New("it was fetched") }
+func never(context.Context, int64, io.Writer) error { return errors.New("it was fetched") }
 
 func open(t *testing.T, dir string, limit int64) *Cache {
 	t.Helper()
@@ -63,7 +64,7 @@ func TestFetchedOnce(t *testing.T) {
 	c := open(t, cacheDir(t), 1<<20)
 	data, file := content(100_000, 1)
 	begin, fetches := make(chan struct{}), 0
-	fetch := func(ctx context.Context, from int64, to Writer) error {
+	fetch := func(ctx context.Context, from int64, to io.Writer) error {
 		fetches++
 		<-begin
 		return of(data)(ctx, from, to)
@@ -112,7 +113,7 @@ func TestWrongBytes(t *testing.T) {
 		}
 	}
 	reason := errors.New("the node was lost")
-	if _, err := c.Get(t.Context(), me(), file, func(_ context.Context, _ int64, to Writer) error {
+	if _, err := c.Get(t.Context(), me(), file, func(_ context.Context, _ int64, to io.Writer) error {
 		_, _ = to.Write(data[:5000])
 		return reason
 	}); !errors.Is(err, reason) {
@@ -245,7 +246,7 @@ func TestForwardWhileFetching(t *testing.T) {
 	first, rest := make(chan struct{}), make(chan struct{})
 	got := make(chan error, 1)
 	go func() {
-		_, err := c.Get(t.Context(), me(), file, func(_ context.Context, _ int64, to Writer) error {
+		_, err := c.Get(t.Context(), me(), file, func(_ context.Context, _ int64, to io.Writer) error {
 			if _, err := to.Write(data[:readChunk]); err != nil {
 				return err
 			}
@@ -281,7 +282,7 @@ func TestCancelled(t *testing.T) {
 	c := open(t, dir, 1<<20)
 	data, file := content(10_000, 4)
 	begun, ended := make(chan struct{}), make(chan struct{})
-	hanging := func(ctx context.Context, _ int64, to Writer) error {
+	hanging := func(ctx context.Context, _ int64, to io.Writer) error {
 		defer close(ended)
 		_, _ = to.Write(data[:10])
 		close(begun)

@@ -3,6 +3,7 @@ package staging
 import (
 	"context"
 	"os"
+	"score/nodeagent/wait"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -40,14 +41,7 @@ func newEntry(k key, size int64) *entry {
 	return &entry{key: k, size: size, over: make(chan struct{}), grown: make(chan struct{}), cancel: func() {}}
 }
 
-func (e *entry) isOver() bool {
-	select {
-	case <-e.over:
-		return true
-	default:
-		return false
-	}
-}
+func (e *entry) isOver() bool { return wait.Closed(e.over) }
 
 func (e *entry) failed() bool {
 	e.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
@@ -25,7 +26,7 @@ func twoUsers(t *testing.T) (ann, bob *launch.User) {
 
 // stuck gives one piece of a file and then nothing before over is closed.
 func stuck(data []byte, begun chan<- struct{}, over <-chan struct{}) Fetch {
-	return func(_ context.Context, _ int64, to Writer) error {
+	return func(_ context.Context, _ int64, to io.Writer) error {
 		_, err := to.Write(data)
 		close(begun)
 		<-over

@@ -3,6 +3,7 @@ package staging
 import (
 	"context"
 	"encoding/hex"
+	"io"
 )
 
 // SumBytes is the length of a digest, SHA-256.
@@ -18,10 +19,7 @@ type File struct {
 func (f File) String() string { return hex.EncodeToString(f.Sum[:6]) }
 
 // Fetch writes a file from an offset on. It may be called again for the missing rest.
-type Fetch func(ctx context.Context, from int64, to Writer) error
-
-// Writer gets a file's bytes, in order.
-type Writer interface{ Write([]byte) (int, error) }
+type Fetch func(ctx context.Context, from int64, to io.Writer) error
 
 type key struct {
 	uid uint32

@@ -36,7 +36,7 @@ type filler struct {
 	room  int64       // the size for which room was made
 }
 
-// Write implements Writer. It refuses data beyond the file's length.
+// Write implements io.Writer. It refuses data beyond the file's length.
 func (f *filler) Write(data []byte) (int, error) {
 	f.entry.mu.Lock()
 	have := f.entry.have

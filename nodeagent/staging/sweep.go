@@ -56,7 +56,10 @@ func (c *Cache) sweepUser(uid uint32) (found []left) {
 	for _, file := range files {
 		k := key{uid: uid}
 		name, _, half := strings.Cut(file.Name(), partInfix)
-		if n, err := hex.Decode(k.sum[:], []byte(clipped(name))); err != nil || n != SumBytes || len(name) != 2*SumBytes {
+		if len(name) != hex.EncodedLen(SumBytes) {
+			continue
+		}
+		if _, err := hex.Decode(k.sum[:], []byte(name)); err != nil {
 			continue
 		}
 		info, err := file.Info()
@@ -88,6 +91,3 @@ func entryOf(k key, info fs.FileInfo) left {
 
 // blockBytes is the unit of st_blocks (stat(3type)).
 const blockBytes = 512
-
-// clipped returns the name, cut to the length of a digest.
-func clipped(name string) string { return name[:min(len(name), 2*SumBytes)] }

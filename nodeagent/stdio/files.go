@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"score/scored/api"
 	"sync"
 	"syscall"
 )
 
 // MaxFiles bounds the files that one Files has open: standard output and error
-// of as many ranks as a node may have (4,096).
-const MaxFiles = 2 * 4096
+// of as many ranks as a job may have there.
+const MaxFiles = 2 * api.MaxRanksPerNode
 
 // ErrTooManyFiles means that a pattern gave more than MaxFiles names.
 var ErrTooManyFiles = errors.New("too many output files")

@@ -7,6 +7,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -216,12 +217,12 @@ func (s *steward) usage() *scorev1.Usage {
 // signal sends a signal to every living rank's process group. Until all ranks are forked it keeps
 // the signal, each number once, as the kernel keeps pending signals.
 func (s *steward) signal(sig unix.Signal) {
-	if s.job == nil || sig < 1 || sig > maxSignal {
+	if s.job == nil || sig < 1 || sig > api.MaxSignal {
 		return
 	}
 	switch s.life.Phase() {
 	case life.Preparing, life.Ready, life.Starting:
-		s.pending |= 1 << sig
+		s.pending |= bitOf(sig)
 		return
 	case life.Free, life.Running, life.Sweeping, life.Over, life.Renewing, life.Gone:
 	}
@@ -232,16 +233,15 @@ func (s *steward) signal(sig unix.Signal) {
 	}
 }
 
-// maxSignal is the largest signal that is kept. Linux has 64; the last real-time signal is left out
-// so that the set fits one word.
-const maxSignal = 63
-
 // signalPending sends the signals that came before all ranks were forked.
 func (s *steward) signalPending() {
-	for sig := unix.Signal(1); s.pending != 0 && sig <= maxSignal; sig++ {
-		if s.pending&(1<<sig) != 0 {
+	for sig := unix.Signal(1); s.pending != 0 && sig <= api.MaxSignal; sig++ {
+		if s.pending&bitOf(sig) != 0 {
 			s.signal(sig)
 		}
 	}
 	s.pending = 0
 }
+
+// bitOf returns a signal's bit in the set of pending ones.
+func bitOf(sig unix.Signal) uint64 { return 1 << (sig - 1) }

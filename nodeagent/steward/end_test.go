@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/tests/processes"
 	"strconv"
@@ -203,13 +204,20 @@ echo up >`+fifo.path+`; while :; do sleep 0.01; done`))
 }
 
 func TestASignalBeforeTheRanksIsKept(t *testing.T) {
+	for _, sig := range []int32{1, int32(unix.SIGTERM), api.MaxSignal} {
+		t.Run(fmt.Sprint(sig), func(t *testing.T) { keepsSignal(t, sig) })
+	}
+}
+
+func keepsSignal(t *testing.T, sig int32) {
 	a := start(t)
 	a.ready(a.order(2, []string{"sleep", "1000"}))
-	a.do(a.conn.Signal(int32(unix.SIGTERM)))
+	a.do(a.conn.Signal(sig))
 	a.do(a.conn.Signal(-1)) // no signal
+	a.do(a.conn.Signal(api.MaxSignal + 1))
 	a.do(a.conn.Launch())
 	for rank, e := range a.exits() {
-		if e.GetSignal() != int32(unix.SIGTERM) && !e.GetByUs() {
+		if e.GetSignal() != sig && !e.GetByUs() {
 			t.Errorf("rank %d: %v", rank, e)
 		}
 	}

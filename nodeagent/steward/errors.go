@@ -16,7 +16,3 @@ var (
 	// errBusy means that the steward has a job already.
 	errBusy = errors.New("steward has another job")
 )
-
-// maxLocalRanks bounds the ranks of a job on one node: each takes up to seven
-// descriptors here and a process.
-const maxLocalRanks = 4096

@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"strconv"
 	"sync/atomic"
@@ -98,8 +99,8 @@ func (j *job) check() error {
 	if err := j.checkCommands(); err != nil {
 		return err
 	}
-	if n := len(j.ranks); n == 0 || n > maxLocalRanks {
-		return fmt.Errorf("%w: %d ranks on one node, at most %d", errOrder, n, maxLocalRanks)
+	if n := len(j.ranks); n == 0 || n > api.MaxRanksPerNode {
+		return fmt.Errorf("%w: %d ranks on one node, at most %d", errOrder, n, api.MaxRanksPerNode)
 	}
 	if !mpidirs.Valid(j.order.GetFiles()) {
 		return fmt.Errorf("%w: %q cannot be the name of its ranks' directories", errOrder, j.order.GetFiles())

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -71,7 +72,7 @@ func TestOrdersThatContradictThemselves(t *testing.T) {
 		"no specification":     func(o *stewardpb.PrepareJob) { o.Job.Spec = nil },
 		"not one of its nodes": func(o *stewardpb.PrepareJob) { o.Job.NodeIndex = 2 },
 		"no ranks here":        func(o *stewardpb.PrepareJob) { o.Job.Places[0].Ranks = nil },
-		"too many ranks here":  func(o *stewardpb.PrepareJob) { o.Job.Places[0].Ranks = make([]uint32, maxLocalRanks+1) },
+		"too many ranks here":  func(o *stewardpb.PrepareJob) { o.Job.Places[0].Ranks = make([]uint32, api.MaxRanksPerNode+1) },
 		"a rank twice":         func(o *stewardpb.PrepareJob) { o.Job.Places[0].Ranks = []uint32{1, 1} },
 		"no such CPU":          func(o *stewardpb.PrepareJob) { o.Job.Places[0].Cpus = []uint32{4} },
 	} {
@@ -135,7 +136,7 @@ func TestWhoGetsInput(t *testing.T) {
 
 func TestTooManyRanksForTheOpenFiles(t *testing.T) {
 	o := order()
-	o.Job.Places[0].Ranks = make([]uint32, maxLocalRanks)
+	o.Job.Places[0].Ranks = make([]uint32, api.MaxRanksPerNode)
 	o.Job.Spec.Stdin = scorev1.StdinMode_STDIN_MODE_ALL
 	withOpenFiles(t, 1000)
 	err := newJob(o).checkOpenFiles()

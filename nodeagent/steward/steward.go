@@ -83,7 +83,7 @@ type perJob struct {
 	// awaitsMessages is true while the ranks' processes are gone, but messages of their fences have
 	// not arrived everywhere.
 	awaitsMessages bool
-	pending        uint64 // signals that came before the ranks, by number
+	pending        uint64 // signals that came before the ranks, see bitOf
 }
 
 func newSteward(c config, listener int) (_ *steward, err error) {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"score/pm"
 	"score/pm/ofi"
+	"score/pm/tag"
 	"sync"
 )
 
@@ -34,7 +35,7 @@ var lib struct {
 	mu      sync.Mutex
 	d       *ofi.Domain
 	users   int
-	eps     [256]*ofi.Endpoint
+	eps     [tag.Ports]*ofi.Endpoint // by port
 	objects []any
 	free    []int
 }

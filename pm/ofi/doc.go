@@ -4,12 +4,11 @@
 //
 //	C programs ─▶ libfabric ─▶ pm/lib ─▶ pm/ofi ─▶ pm/tag ─▶ pm/uct ─▶ pm ─▶ channels
 //
-//	Domain     memory, channel and progress of this rank
+//	Domain     channel and progress of this rank, and its memory that peers reach by a key
 //	Endpoint   reliable datagrams (FI_EP_RDM): tagged and untagged messages, RMA, atomics
 //	AV         numbers for peers' addresses
 //	CQ         completions, oldest first
 //	Counter    counts completions
-//	MR         memory that peers reach by a key
 //
 // What consumers require of each object was measured with real libraries; what none of them needs
 // (passive endpoints, scalable endpoints, shared receive contexts, event queues) is left out.
@@ -19,7 +18,7 @@
 // ErrAgain asks for progress: read the CQ and try again. One goroutine uses a domain and its objects
 // at a time, unless it calls Lock and Unlock around each use.
 //
-//	d, err := ofi.Open(channel)
+//	d := ofi.Open(channel)
 //	cq, av := d.CQ(0), d.AV()
 //	ep, err := d.Endpoint(ofi.EndpointOptions{Transmit: cq, Receive: cq, AV: av})
 //	to, err := av.Insert(peer.Name())

@@ -5,6 +5,7 @@ import (
 	"score/pm"
 	"score/pm/tag"
 	"score/pm/uct"
+	"syscall"
 )
 
 // Errors of calls; those of packages tag, uct and pm come through.
@@ -21,39 +22,45 @@ var (
 	ErrNoPort = errors.New("ofi: the process has too many endpoints")
 )
 
+// Numbers that libfabric adds to Linux's.
+const (
+	errTruncated = syscall.Errno(265) // FI_ETRUNC
+	errNoKey     = syscall.Errno(266) // FI_ENOKEY; its own providers return it for a key in use, too
+)
+
 // errnos are Linux's and libfabric's numbers of errors.
 var errnos = []struct {
 	err    error
-	number uint64
+	number syscall.Errno
 }{
-	{uct.ErrAgain, 11},      // EAGAIN
-	{tag.ErrMemory, 11},     // EAGAIN
-	{tag.ErrTruncated, 265}, // FI_ETRUNC
-	{tag.ErrCanceled, 125},  // ECANCELED
-	{uct.ErrCanceled, 125},  //
-	{ErrNoMessage, 42},      // ENOMSG
-	{ErrAddress, 22},        // EINVAL
-	{ErrArgument, 22},       //
-	{uct.ErrKeyInUse, 266},  // FI_ENOKEY, as libfabric's own providers return
-	{uct.ErrKey, 266},       //
-	{uct.ErrRange, 14},      // EFAULT
-	{uct.ErrAccess, 13},     // EACCES
-	{uct.ErrOperation, 95},  // EOPNOTSUPP
-	{uct.ErrUnknowable, 95}, //
-	{uct.ErrTooLong, 90},    // EMSGSIZE
-	{tag.ErrUnread, 5},      // EIO
-	{uct.ErrPeer, 71},       // EPROTO
-	{uct.ErrClosed, 9},      // EBADF
-	{tag.ErrClosed, 9},      //
-	{pm.ErrPeerGone, 104},   // ECONNRESET
-	{pm.ErrPeerClosed, 107}, // ENOTCONN
-	{pm.ErrNode, 112},       // EHOSTDOWN
-	{pm.ErrMemory, 12},      // ENOMEM
-	{pm.ErrNoChannel, 105},  // ENOBUFS
-	{pm.ErrEnvironment, 61}, // ENODATA
-	{pm.ErrRank, 22},        // EINVAL
-	{pm.ErrOpen, 16},        // EBUSY
-	{ErrNoPort, 24},         // EMFILE
+	{uct.ErrAgain, syscall.EAGAIN},
+	{tag.ErrMemory, syscall.EAGAIN},
+	{tag.ErrTruncated, errTruncated},
+	{tag.ErrCanceled, syscall.ECANCELED},
+	{uct.ErrCanceled, syscall.ECANCELED},
+	{ErrNoMessage, syscall.ENOMSG},
+	{ErrAddress, syscall.EINVAL},
+	{ErrArgument, syscall.EINVAL},
+	{uct.ErrKeyInUse, errNoKey},
+	{uct.ErrKey, errNoKey},
+	{uct.ErrRange, syscall.EFAULT},
+	{uct.ErrAccess, syscall.EACCES},
+	{uct.ErrOperation, syscall.EOPNOTSUPP},
+	{uct.ErrUnknowable, syscall.EOPNOTSUPP},
+	{uct.ErrTooLong, syscall.EMSGSIZE},
+	{tag.ErrUnread, syscall.EIO},
+	{uct.ErrPeer, syscall.EPROTO},
+	{uct.ErrClosed, syscall.EBADF},
+	{tag.ErrClosed, syscall.EBADF},
+	{pm.ErrPeerGone, syscall.ECONNRESET},
+	{pm.ErrPeerClosed, syscall.ENOTCONN},
+	{pm.ErrNode, syscall.EHOSTDOWN},
+	{pm.ErrMemory, syscall.ENOMEM},
+	{pm.ErrNoChannel, syscall.ENOBUFS},
+	{pm.ErrEnvironment, syscall.ENODATA},
+	{pm.ErrRank, syscall.EINVAL},
+	{pm.ErrOpen, syscall.EBUSY},
+	{ErrNoPort, syscall.EMFILE},
 }
 
 // noMessage is the number of ErrNoMessage. Programs that poll for messages get it all the time.
@@ -66,8 +73,8 @@ func Errno(err error) uint64 {
 	}
 	for _, e := range errnos {
 		if errors.Is(err, e.err) {
-			return e.number
+			return uint64(e.number)
 		}
 	}
-	return 5 // EIO
+	return uint64(syscall.EIO)
 }

@@ -16,7 +16,7 @@ func onData(p *Packet) {
 		return
 	}
 	if o == nil || o.ep != e || o.transfer == byCopy || w[0] > uint64(len(o.data)) || size > len(o.data)-int(w[0]) {
-		e.violated()
+		e.Violated()
 		return
 	}
 	if !o.completed {
@@ -48,7 +48,7 @@ func onDone(p *Packet) {
 	o := p.EP.iface.calls.Get(p.Arg)
 	err := status(p.Bits).err()
 	if o == nil || o.ep != p.EP || o.pull != nil || err == ErrPeer { //nolint:errorlint // err returns this very value
-		p.EP.violated()
+		p.EP.Violated()
 		return
 	}
 	if o.transfer == byCopy && err == nil {

@@ -144,7 +144,7 @@ func onAtomic(p *Packet) {
 	}
 	operands := data[atomicHead:]
 	if want := n; len(operands) != want && (!kind.Swap || len(operands) != 2*want) || n > MaxAtomicBytes {
-		e.violated()
+		e.Violated()
 		return
 	}
 	memory, r, why := e.iface.md.find(w[0], w[1], uint64(n), RemoteAtomic)

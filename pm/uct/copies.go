@@ -28,7 +28,7 @@ func onCopies(p *Packet) {
 	case e.copies == copiesAsked && (what == copiesYes || what == copiesNo):
 		e.copies = what
 	default:
-		e.violated()
+		e.Violated()
 	}
 }
 

@@ -33,9 +33,6 @@ var (
 	ErrCanceled = errors.New("uct: the interface was closed before the operation completed")
 )
 
-// errPeerClosed means that the peer has closed its endpoint in order.
-var errPeerClosed = pm.ErrPeerClosed
-
 // status is an error as it travels to the peer.
 type status uint8
 

@@ -1,6 +1,9 @@
 package uct
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"score/pm"
+)
 
 func (i *Iface) installHandlers() {
 	h := &i.handlers
@@ -27,7 +30,7 @@ func (p *Packet) words(to []uint64) bool {
 	head, err := p.Prefix(8 * len(to))
 	if err != nil {
 		if err == ErrPeer { //nolint:errorlint // Prefix returns this very value
-			p.EP.violated()
+			p.EP.Violated()
 		}
 		return false
 	}
@@ -53,4 +56,4 @@ func onNak(p *Packet) {
 	}
 }
 
-func onBye(p *Packet) { p.EP.fail(errPeerClosed) }
+func onBye(p *Packet) { p.EP.fail(pm.ErrPeerClosed) }

@@ -1,6 +1,7 @@
 package uct
 
 import (
+	"score/channels/abi"
 	"score/pm"
 	"score/pm/uct/handles"
 )
@@ -84,7 +85,7 @@ type Attr struct {
 func (i *Iface) Attr() Attr {
 	return Attr{
 		Rank: i.ch.Rank(), Ranks: i.ch.Size(),
-		MaxShort: 48 - HeadBytes, MaxMessage: i.maxPayload, MaxRMA: MaxRMA,
+		MaxShort: abi.LineBytes - abi.RecordBytes - HeadBytes, MaxMessage: i.maxPayload, MaxRMA: MaxRMA,
 		AtomicWidths: []int{1, 2, 4, 8}, Outstanding: MaxOps,
 	}
 }

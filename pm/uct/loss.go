@@ -57,11 +57,8 @@ func (e *EP) end() {
 	}
 }
 
-// Violated ends the exchange with a peer that broke the protocol of a layer above.
-func (e *EP) Violated() { e.violated() }
-
-// violated ends the exchange with a peer that broke the protocol.
-func (e *EP) violated() {
+// Violated ends the exchange with a peer that broke the protocol, here or in a layer above.
+func (e *EP) Violated() {
 	if e.failed == nil {
 		e.iface.counts.GivenUp++
 	}

@@ -157,7 +157,7 @@ func (e *EP) cancel(l *opList, err error) {
 // onAck ends the operations whose requests were all served.
 func (e *EP) onAck(upTo uint32) {
 	if !e.asks.OnAck(upTo) {
-		e.violated()
+		e.Violated()
 		return
 	}
 	for o := e.unacked.first; o != nil && e.asks.Served(o.run.Last); o = e.unacked.first {
@@ -170,7 +170,7 @@ func (e *EP) onAck(upTo uint32) {
 func (e *EP) onNak(first, last uint32, why status) {
 	err := why.err()
 	if err == nil || err == ErrPeer { //nolint:errorlint // err returns this very value
-		e.violated()
+		e.Violated()
 		return
 	}
 	note := func(o *op) {

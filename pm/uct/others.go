@@ -86,7 +86,7 @@ func (i *Iface) receiveOthers() (n int, drained bool) {
 
 func (i *Iface) dispatchOther(ep *EP, data []byte) {
 	if len(data) < HeadBytes && !ep.inboundClosed {
-		ep.violated()
+		ep.Violated()
 	}
 	i.handle(ep.rank, data, len(data))
 }

@@ -53,12 +53,9 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 			bits = bitFirst
 		}
 	}
-	buf, err := e.reserve(Header{ID: idAsk, To: to, Bits: bits, Arg: o.id}, askBytes)
-	if err != nil {
-		return false
-	}
-	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, uint64(o.token)|uint64(port)<<32|uint64(e.iface.bulk.weigh())<<48)
-	if e.Commit() != nil {
+	how := uint64(o.token) | uint64(port)<<32 | uint64(e.iface.bulk.weigh())<<48
+	h := Header{ID: idAsk, To: to, Bits: bits, Arg: o.id}
+	if !e.sendWords(h, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, how) {
 		return false
 	}
 	if at < uint64(o.asked) {
@@ -67,9 +64,6 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 	o.asked = max(o.asked, int(at+n))
 	return true
 }
-
-// askBytes is the payload of idAsk.
-const askBytes = 6 * 8
 
 // takeBulk takes frames that have come, straight to where they belong. It stops at the end of a pull,
 // which somebody usually waits for, and reports it.
@@ -140,7 +134,7 @@ func (e *EP) onPulled(p *Packet, o *op, at uint64, size int) {
 	case o.completed || e.regionClosed(o):
 		return
 	case size <= 0 || !o.pull.Expects(at, uint64(size)):
-		e.violated()
+		e.Violated()
 		return
 	}
 	if _, err := p.CopyTo(o.data[at:at+uint64(size)], 8); err != nil {
@@ -159,11 +153,11 @@ func onSent(p *Packet) {
 	o := e.iface.calls.Get(p.Arg)
 	err := status(p.Bits).err()
 	if o == nil || o.ep != e || o.pull == nil || errors.Is(err, ErrPeer) {
-		e.violated()
+		e.Violated()
 		return
 	}
 	if e.iface.bulk.reader.Sent(bulkNow(), o.pull, w[0], w[1]) != nil {
-		e.violated()
+		e.Violated()
 		return
 	}
 	switch {

@@ -93,13 +93,8 @@ func (e *EP) describe(key uint64) {
 	if e.peerProcess() == nil {
 		return
 	}
-	buf, err := e.reserve(Header{ID: idDescribe}, 8)
-	if err != nil {
+	if !e.sendWords(Header{ID: idDescribe}, key) {
 		return // the next operation asks again
-	}
-	putWords(buf, key)
-	if e.Commit() != nil {
-		return
 	}
 	if e.remotes.byKey == nil {
 		e.remotes.byKey = map[uint64]*remote{}
@@ -161,7 +156,7 @@ func onDescription(p *Packet) {
 	e := p.EP
 	data, err := p.Prefix(descriptionBytes)
 	if err != nil {
-		e.violated()
+		e.Violated()
 		return
 	}
 	word := func(i int) uint64 { return binary.LittleEndian.Uint64(data[8*i:]) }

@@ -50,7 +50,7 @@ type reply struct {
 // newReply returns a reply to the peer's call; nil if the peer asked for too much, which drops it.
 func (e *EP) newReply(kind replyKind, call uint32) *reply {
 	if e.serves >= maxServes {
-		e.violated()
+		e.Violated()
 		return nil
 	}
 	a := e.iface.spareReplies
@@ -145,12 +145,7 @@ func (e *EP) sendDone(a *reply, why status) bool {
 }
 
 func (e *EP) sendNak(a *reply) bool {
-	buf, err := e.reserve(Header{ID: idNak, Arg: a.run.First, Bits: uint8(a.status)}, 8)
-	if err != nil {
-		return false
-	}
-	putWords(buf, uint64(a.run.Last))
-	return e.Commit() == nil
+	return e.sendWords(Header{ID: idNak, Arg: a.run.First, Bits: uint8(a.status)}, uint64(a.run.Last))
 }
 
 // sendData sends pieces of an answer. If its memory was closed meanwhile, it says so instead.

@@ -67,14 +67,21 @@ func (e *EP) sendPut(o *op) (n int, whole bool) {
 	return n, false
 }
 
+// The lengths of what precedes the bytes of idPut: key and offset, and immediate data if it carries
+// some.
+const (
+	putHead     = 16
+	putDataHead = putHead + 8
+)
+
 func (e *EP) sendPiece(o *op) bool {
-	head, bits := 16, uint8(0)
-	size := min(len(o.data)-o.sent, e.iface.maxPayload-24)
+	head, bits := putHead, uint8(0)
+	size := min(len(o.data)-o.sent, e.iface.maxPayload-putDataHead)
 	switch last := o.sent+size == len(o.data); {
 	case !last:
 		bits = bitMore
 	case o.hasImmediate:
-		head, bits = 24, bitData
+		head, bits = putDataHead, bitData
 	}
 	length := uint64(len(o.data))
 	h := Header{ID: idPut, To: o.remote.Port, From: o.remote.From, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
@@ -85,7 +92,7 @@ func (e *EP) sendPiece(o *op) bool {
 	binary.LittleEndian.PutUint64(buf, o.remote.Key)
 	binary.LittleEndian.PutUint64(buf[8:], o.remote.Offset+uint64(o.sent))
 	if bits&bitData != 0 {
-		binary.LittleEndian.PutUint64(buf[16:], o.immediate)
+		binary.LittleEndian.PutUint64(buf[putHead:], o.immediate)
 	}
 	copy(buf[head:], o.data[o.sent:o.sent+size])
 	if e.Commit() != nil {
@@ -98,19 +105,7 @@ func (e *EP) sendPiece(o *op) bool {
 }
 
 func (e *EP) sendPutCopy(o *op) (int, bool) {
-	head, bits := 32, uint8(0)
-	if o.hasImmediate {
-		head, bits = 40, bitData
-	}
-	buf, err := e.reserve(Header{ID: idPutCopy, To: o.remote.Port, From: o.remote.From, Bits: bits}, head)
-	if err != nil {
-		return 0, false
-	}
-	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), address(o.data))
-	if bits != 0 {
-		binary.LittleEndian.PutUint64(buf[32:], o.immediate)
-	}
-	if e.Commit() != nil {
+	if !e.sendPutWords(idPutCopy, o, o.remote.Key, o.remote.Offset, uint64(len(o.data)), address(o.data), o.immediate) {
 		return 0, false
 	}
 	e.countRequest(o)
@@ -144,15 +139,30 @@ func (e *EP) sendCall(o *op) (int, bool) {
 }
 
 func (e *EP) sendGet(o *op) bool {
-	buf, err := e.reserve(Header{ID: idGet, To: o.remote.Port, Arg: o.id}, 32)
-	if err != nil {
-		return false
-	}
 	to := uint64(0)
 	if o.transfer == byCopy {
 		to = address(o.data)
 	}
-	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), to)
+	return e.sendWords(Header{ID: idGet, To: o.remote.Port, Arg: o.id}, o.remote.Key, o.remote.Offset, uint64(len(o.data)), to)
+}
+
+// sendPutWords sends a put whose bytes do not go along. The last word is immediate data, which is
+// left out if the put has none.
+func (e *EP) sendPutWords(id uint8, o *op, words ...uint64) bool {
+	bits := bitData
+	if !o.hasImmediate {
+		bits, words = 0, words[:len(words)-1]
+	}
+	return e.sendWords(Header{ID: id, To: o.remote.Port, From: o.remote.From, Bits: bits}, words...)
+}
+
+// sendWords sends a message with a payload of words.
+func (e *EP) sendWords(h Header, words ...uint64) bool {
+	buf, err := e.reserve(h, 8*len(words))
+	if err != nil {
+		return false
+	}
+	putWords(buf, words...)
 	return e.Commit() == nil
 }
 
@@ -165,20 +175,8 @@ func putWords(buf []byte, words ...uint64) {
 // sendPutPull asks the peer to pull the bytes of a put. What was begun after it waits until they
 // are there, so that requests are served in their order.
 func (e *EP) sendPutPull(o *op) (int, bool) {
-	n, bits := 40, uint8(0)
-	if o.hasImmediate {
-		n, bits = 48, bitData
-	}
-	buf, err := e.reserve(Header{ID: idPutPull, To: o.remote.Port, From: o.remote.From, Bits: bits}, n)
-	if err != nil {
-		return 0, false
-	}
 	o.exposed = e.iface.md.Expose(o.data)
-	putWords(buf, o.remote.Key, o.remote.Offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset)
-	if o.hasImmediate {
-		putWords(buf[40:], o.immediate)
-	}
-	if e.Commit() != nil {
+	if !e.sendPutWords(idPutPull, o, o.remote.Key, o.remote.Offset, uint64(len(o.data)), o.exposed.Key, o.exposed.Offset, o.immediate) {
 		e.iface.md.Conceal(o.exposed)
 		o.exposed = Exposed{}
 		return 0, false

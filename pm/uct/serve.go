@@ -125,12 +125,12 @@ func onGet(p *Packet) {
 func (e *EP) copy(do func(*mem.Peer) error) bool {
 	p := e.peerProcess()
 	if p == nil {
-		e.violated()
+		e.Violated()
 		return false
 	}
 	err := do(p)
 	if err != nil && !errors.Is(err, mem.ErrGone) {
-		e.violated()
+		e.Violated()
 	}
 	return err == nil
 }

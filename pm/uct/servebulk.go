@@ -55,13 +55,8 @@ func (e *EP) sendBulk(a *reply) (n int, whole bool) {
 			return n - 1, false
 		}
 	}
-	buf, err := e.reserve(Header{ID: idSent, Arg: a.call, Bits: uint8(a.status)}, 16)
-	if err != nil {
-		return n, false
-	}
 	at, size := a.piece.Piece()
-	putWords(buf, at, size)
-	return n, e.Commit() == nil
+	return n, e.sendWords(Header{ID: idSent, Arg: a.call, Bits: uint8(a.status)}, at, size)
 }
 
 // ahead prepares the frames of a turn, if their bytes are sent from where they lie.
@@ -119,7 +114,7 @@ func onPutPull(p *Packet) {
 		return
 	}
 	if e.serves >= maxServes {
-		e.violated()
+		e.Violated()
 		return
 	}
 	o := e.newOp(opFill, nil)

@@ -10,7 +10,3 @@ const (
 // MaxUserMessage bounds a request of a user: the largest program that may be submitted, with the
 // names and lengths around it.
 const MaxUserMessage = 8 << 20
-
-// MaxRespawns bounds how often a user may have a rank restarted; a rank may ask for as many
-// restarts itself (pmi.MaxRespawns).
-const MaxRespawns = 1000

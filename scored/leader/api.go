@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"slices"
@@ -102,14 +103,11 @@ func (l *Leader) cancel(ctx context.Context, id uint64, caller Caller, name stri
 
 // Signal sends a signal to all ranks of a running job.
 func (l *Leader) Signal(ctx context.Context, id uint64, signal int32, caller Caller) error {
-	if signal < 1 || signal > MaxSignal {
+	if signal < 1 || signal > api.MaxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
 	return l.control(ctx, id, caller, func(c *controller, j *job) error { return c.signal(j, signal) })
 }
-
-// MaxSignal is the last real-time signal of Linux.
-const MaxSignal = 64
 
 // signal forwards a signal to a job and to all jobs that it spawned. If the job does not run yet, a
 // signal that would end the program ends the job; others are refused.

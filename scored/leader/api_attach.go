@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"fmt"
+	"score/scored/api"
 	"score/scored/api/scorev1"
 )
 
@@ -68,7 +69,7 @@ func (l *Leader) Wait(ctx context.Context, id uint64, caller Caller) (*scorev1.J
 
 // Signal sends a signal to all ranks.
 func (a *Attachment) Signal(ctx context.Context, signal int32) error {
-	if signal < 1 || signal > MaxSignal {
+	if signal < 1 || signal > api.MaxSignal {
 		return fmt.Errorf("%w: there is no signal %d", ErrInvalid, signal)
 	}
 	return a.do(ctx, func(c *controller, j *job) {

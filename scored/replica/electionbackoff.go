@@ -79,5 +79,5 @@ func (r *Replica) setElectionTimeout(timeout time.Duration) {
 		r.logger.Warn("the time of elections cannot be changed", zap.Error(err))
 		return
 	}
-	r.logger.Info("candidates wait for votes", zap.Duration("at least", timeout))
+	r.logger.Info("candidates wait for votes", zap.Duration("at_least", timeout))
 }

@@ -71,7 +71,6 @@ func (r *Replica) boundLog() {
 		}
 		made := make(chan error, 1)
 		go func() { made <- r.raft.Snapshot().Error() }() // waits for the disk
-		var retry <-chan time.Time
 		select {
 		case <-r.stop:
 			return
@@ -80,12 +79,11 @@ func (r *Replica) boundLog() {
 				continue
 			}
 			r.logger.Warn("the log could not be cut: no snapshot was made", zap.Error(err))
-			retry = time.After(growthRetry)
 		}
 		select {
 		case <-r.stop:
 			return
-		case <-retry: // the next entry requests it again
+		case <-time.After(growthRetry): // the next entry requests it again
 		}
 	}
 }

@@ -79,7 +79,7 @@ var (
 const rpcsInFlight = 1
 
 func newPeers(network Network, address string, config *raft.Config) *peers {
-	p := &peers{
+	return &peers{
 		NetworkTransport: raft.NewNetworkTransportWithConfig(&raft.NetworkTransportConfig{
 			Stream: layer{network, peerAddress(address)}, MaxPool: peerPool, Timeout: peerTimeout, Logger: config.Logger,
 			MaxRPCsInFlight: rpcsInFlight,
@@ -88,7 +88,6 @@ func newPeers(network Network, address string, config *raft.Config) *peers {
 		stop:       make(chan struct{}),
 		followedAt: make(map[raft.ServerID]time.Time),
 	}
-	return p
 }
 
 // forwardRequests passes the others' requests on to Raft, until Close.

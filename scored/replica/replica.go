@@ -20,6 +20,11 @@ const (
 	// enqueueTimeout bounds an entry's wait for the Raft loop, which blocks only while the disk
 	// does.
 	enqueueTimeout = 10 * time.Second
+	// stopBound is how long Close waits for Raft: longer than any call to another server.
+	stopBound = 10 * time.Second
+	// closeBound is how long Close waits for Raft after the disk has failed, since Raft may wait for
+	// the disk.
+	closeBound = 2 * time.Second
 	// loneName is the name of a replica without a network in the log's configuration.
 	loneName = "server"
 )
@@ -34,13 +39,6 @@ var ErrClosed = errors.New("the server is stopping")
 // ErrDisk is wrapped by errors of a data directory whose disk has failed. The process that uses it
 // must end and be restarted.
 var ErrDisk = guard.ErrDisk
-
-// closeBound is how long Close waits for Raft after the disk has failed, since Raft may wait for
-// the disk.
-const closeBound = 2 * time.Second
-
-// stopBound is how long Close waits for Raft otherwise: longer than any call to another server.
-const stopBound = 10 * time.Second
 
 // Options are the options of a replica.
 type Options struct {

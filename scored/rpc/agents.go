@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// maxAgentMessage bounds a message of an agent: the states of 4096 ranks, or
-	// a spawn with its environment.
+	// maxAgentMessage bounds a message of an agent: the states of api.MaxRanksPerNode ranks, or a
+	// spawn with its environment.
 	maxAgentMessage = 8 << 20
 	// helloTimeout is how long a new stream may take to say who it is.
 	helloTimeout = 5 * time.Second

@@ -33,7 +33,7 @@ func TestStagedFilesAreChecked(t *testing.T) {
 		"is unknown":          {file(func(f *scorev1.StagedFile) { f.Kind = 99 })},
 		"2 programs":          {file(same), file(func(f *scorev1.StagedFile) { f.Name = "b.out" })},
 		"holds a NUL":         {file(func(f *scorev1.StagedFile) { f.Name = "a\x00b" })},
-		"at most 256":         make([]*scorev1.StagedFile, maxStaged+1),
+		"at most 256":         make([]*scorev1.StagedFile, api.MaxStagedFiles+1),
 	} {
 		if err := checkStagedFiles(files); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)

@@ -7,12 +7,8 @@ import (
 	"strings"
 )
 
-const (
-	// maxStaged bounds the number of files staged with a job; no sound program has more libraries.
-	maxStaged = 256
-	// sumBytes is the length of a SHA-256 digest.
-	sumBytes = 32
-)
+// sumBytes is the length of a SHA-256 digest.
+const sumBytes = 32
 
 // checkStaged refuses files that cannot be staged.
 func checkStaged(s *scorev1.JobSpec) error {
@@ -26,8 +22,8 @@ func checkStaged(s *scorev1.JobSpec) error {
 }
 
 func checkStagedFiles(files []*scorev1.StagedFile) error {
-	if len(files) > maxStaged {
-		return invalid("%d files cannot go along with a job; at most %d can", len(files), maxStaged)
+	if len(files) > api.MaxStagedFiles {
+		return invalid("%d files cannot go along with a job; at most %d can", len(files), api.MaxStagedFiles)
 	}
 	total, programs, names := uint64(0), 0, make(map[string]bool)
 	for _, f := range files {

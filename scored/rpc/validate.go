@@ -76,7 +76,7 @@ func checkNumbers(s *scorev1.JobSpec) error {
 		return invalid("the time limit %v is negative", limit)
 	case limit > gang.MaxTimeLimit:
 		return invalid("the time limit %v is longer than %v", limit, gang.MaxTimeLimit)
-	case s.GetWarnSignal() < 0 || s.GetWarnSignal() > leader.MaxSignal:
+	case s.GetWarnSignal() < 0 || s.GetWarnSignal() > api.MaxSignal:
 		return invalid("there is no signal %d", s.GetWarnSignal())
 	case s.GetWarnSignal() == 0 && s.GetWarnNanos() != 0:
 		return invalid("a time before the time limit needs a signal")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"os"
 	"path/filepath"
+	"score/scored/api/environ"
 	"slices"
 	"strings"
 )
@@ -118,12 +119,12 @@ func Settings(home string) (names []string) {
 // Chosen returns the setting by which the user has chosen a network himself; empty: there is none.
 func Chosen(env, settings []string) string {
 	for _, name := range choosing {
-		if name = mcaPrefix + name; value(env, name) != "" || slices.Contains(settings, name) {
+		if name = mcaPrefix + name; environ.Value(env, name) != "" || slices.Contains(settings, name) {
 			return name
 		}
 	}
 	for _, name := range []string{providerVariable, mpichProvider} {
-		if v := value(env, name); v != "" && v != provider {
+		if v := environ.Value(env, name); v != "" && v != provider {
 			return name
 		}
 	}
@@ -137,7 +138,7 @@ var choosingProvider = []string{providerVariable, "SMA_OFI_PROVIDER", "SHMEM_OFI
 // none.
 func ChosenProvider(env []string) string {
 	for _, name := range choosingProvider {
-		if v := value(env, name); v != "" && v != provider {
+		if v := environ.Value(env, name); v != "" && v != provider {
 			return name
 		}
 	}
@@ -148,7 +149,7 @@ func ChosenProvider(env []string) string {
 // sets; kept are their names.
 func Environ(env []string, dir string, target Target, settings []string) (out, kept []string) {
 	out = slices.Clone(env)
-	if own := value(env, libraryPath); OwnLibfabric(env) {
+	if own := environ.Value(env, libraryPath); OwnLibfabric(env) {
 		kept = append(kept, libraryPath) // with a libfabric of the user's choice, which loads the provider
 	} else {
 		out = slices.DeleteFunc(out, func(v string) bool { return strings.HasPrefix(v, libraryPath+"=") })
@@ -167,7 +168,7 @@ func Environ(env []string, dir string, target Target, settings []string) (out, k
 }
 
 // OwnLibfabric reports whether the user's LD_LIBRARY_PATH has a libfabric, which stays in use.
-func OwnLibfabric(env []string) bool { return anyHas(value(env, libraryPath)) }
+func OwnLibfabric(env []string) bool { return anyHas(environ.Value(env, libraryPath)) }
 
 func anyHas(list string) bool {
 	return slices.ContainsFunc(filepath.SplitList(list), func(dir string) bool { return dir != "" && has(dir) })
@@ -175,13 +176,4 @@ func anyHas(list string) bool {
 
 func isSet(env []string, name string) bool {
 	return slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
-}
-
-func value(env []string, name string) string {
-	for _, v := range slices.Backward(env) {
-		if text, found := strings.CutPrefix(v, name+"="); found {
-			return text
-		}
-	}
-	return ""
 }

@@ -2,8 +2,8 @@ package options
 
 import (
 	"fmt"
+	"score/scored/api/environ"
 	"strconv"
-	"strings"
 )
 
 // maxChannels is the highest number of channels that a rank can open: package pm numbers them 1 to
@@ -35,10 +35,5 @@ func (o *Options) Where(here Process) (dir, path string) {
 	if err != nil {
 		dir = "" // Spec says it
 	}
-	for _, variable := range o.Export.Apply(here.Environ) {
-		if value, found := strings.CutPrefix(variable, "PATH="); found {
-			path = value
-		}
-	}
-	return dir, path
+	return dir, environ.Value(o.Export.Apply(here.Environ), "PATH")
 }

@@ -11,15 +11,8 @@ import (
 	"time"
 )
 
-const (
-	// maxRanksPerNode bounds the ranks of one steward: with more, a node's
-	// default limits on descriptors and processes would fail in the middle of
-	// a start.
-	maxRanksPerNode = 4096
-
-	// DetachedPattern is the default file for a detached job's output.
-	DetachedPattern = "score-%j.out"
-)
+// DetachedPattern is the default file for a detached job's output.
+const DetachedPattern = "score-%j.out"
 
 // Options is one valid command line.
 type Options struct {
@@ -100,8 +93,8 @@ func (o *Options) complete() error {
 		return errors.New("name the program to run: scrun [options] program [arguments]; 'scrun --help' explains")
 	case o.Nodes > o.Tasks:
 		return fmt.Errorf("%d nodes need at least %d ranks, -n asks for %d", o.Nodes, o.Nodes, o.Tasks)
-	case o.Nodes > 0 && uint64(o.Tasks) > uint64(o.Nodes)*maxRanksPerNode:
-		return fmt.Errorf("at most %d ranks run on a node: %d need %d nodes or more, -N asks for %d", maxRanksPerNode, o.Tasks, nodesFor(o.Tasks), o.Nodes)
+	case o.Nodes > 0 && uint64(o.Tasks) > uint64(o.Nodes)*api.MaxRanksPerNode:
+		return fmt.Errorf("at most %d ranks run on a node: %d need %d nodes or more, -N asks for %d", api.MaxRanksPerNode, o.Tasks, nodesFor(o.Tasks), o.Nodes)
 	case o.Nodes > 0 && len(o.Hosts) > int(o.Nodes):
 		return fmt.Errorf("-w names %d nodes, -N asks for %d", len(o.Hosts), o.Nodes)
 	case o.Warning.Signal != 0 && o.Time == 0:
@@ -130,8 +123,8 @@ func (o *Options) complete() error {
 func (o *Options) completeSize() error {
 	perNode := o.TasksPerNode
 	switch {
-	case perNode > maxRanksPerNode:
-		return fmt.Errorf("--ntasks-per-node %d: at most %d ranks run on a node", perNode, maxRanksPerNode)
+	case perNode > api.MaxRanksPerNode:
+		return fmt.Errorf("--ntasks-per-node %d: at most %d ranks run on a node", perNode, api.MaxRanksPerNode)
 	case perNode > 0 && o.Nodes == 0 && o.tasksGiven:
 		o.Nodes = max(nodesWith(o.Tasks, perNode), uint32(len(o.Hosts)))
 	case perNode > 0 && o.Nodes == 0:
@@ -151,7 +144,7 @@ func (o *Options) completeSize() error {
 }
 
 // nodesFor returns how many nodes the ranks need at least.
-func nodesFor(tasks uint32) uint32 { return nodesWith(tasks, maxRanksPerNode) }
+func nodesFor(tasks uint32) uint32 { return nodesWith(tasks, api.MaxRanksPerNode) }
 
 // nodesWith returns how many nodes the ranks need with so many on each.
 func nodesWith(tasks, perNode uint32) uint32 { return (tasks + perNode - 1) / perNode }

@@ -34,10 +34,7 @@ func ReplaceBy(draft, path string, data []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := fill(file, data, mode); err != nil {
-		return err
-	}
-	return os.Rename(draft, path)
+	return finish(file, path, data, mode, os.Rename)
 }
 
 // writeTemp writes a draft beside the file. place gives it the file's name.
@@ -46,15 +43,16 @@ func writeTemp(path string, data []byte, mode fs.FileMode, place func(draft, pat
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name())
-	if err := fill(file, data, mode); err != nil {
-		return err
-	}
-	return place(file.Name(), path)
+	return finish(file, path, data, mode, place)
 }
 
-// fill writes the draft to disk and closes it.
-func fill(draft *os.File, data []byte, mode fs.FileMode) error {
+// finish writes the draft to disk, closes it, and has place give it the file's name. The draft's own
+// name goes in any case.
+func finish(draft *os.File, path string, data []byte, mode fs.FileMode, place func(draft, path string) error) error {
+	defer os.Remove(draft.Name())
 	_, err := draft.Write(data)
-	return errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close())
+	if err := errors.Join(err, draft.Chmod(mode), draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+	return place(draft.Name(), path)
 }

@@ -1,7 +1,20 @@
-// Package environ changes the environments of processes, lists of NAME=VALUE.
+// Package environ reads and changes the environments of processes, lists of NAME=VALUE.
 package environ
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
+
+// Value returns the value of a variable, the last if it is set more than once; "" if it is not set.
+func Value(env []string, name string) string {
+	for _, v := range slices.Backward(env) {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
 
 // Override returns an environment (NAME=VALUE each) with variables set to other
 // values, or added. The arguments stay as they are; what has no name is left out.

@@ -6,6 +6,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func TestValue(t *testing.T) {
+	env := []string{"A=1", "B=", "AB=2", "A=3=4", "ODD"}
+	for name, want := range map[string]string{"A": "3=4", "B": "", "AB": "2", "ODD": "", "C": ""} {
+		if got := Value(env, name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestOverride(t *testing.T) {
 	env := []string{"A=1", "B=2", "ODD"}
 	for _, test := range []struct{ with, want []string }{

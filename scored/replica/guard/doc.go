@@ -10,7 +10,7 @@
 // starts it again.
 //
 //	disk := guard.NewDisk(dir, guard.WriteBound, logger)
-//	log := guard.NewLog(disk, boltStore)
+//	log := guard.NewLog(disk, files) // a wal.Log
 //	snapshots := guard.NewSnapshots(disk, fileStore)
 //	...
 //	case <-disk.Failed():

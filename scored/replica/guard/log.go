@@ -56,7 +56,7 @@ func NewLog(disk *Disk, store Store) *Log {
 // write runs f on the other goroutine, and waits for it at most for the bound. An error is a
 // failure of the disk.
 func (l *Log) write(what string, f func() error) error {
-	p := newPatience(l.disk.writeBound)
+	p := newWriteDeadline(l.disk.writeBound)
 	defer p.end()
 	if err := l.acquireTurn(what, p); err != nil {
 		return err
@@ -107,7 +107,7 @@ type writeDeadline struct {
 	left  int
 }
 
-func newPatience(bound time.Duration) *writeDeadline {
+func newWriteDeadline(bound time.Duration) *writeDeadline {
 	return &writeDeadline{bound: bound, timer: time.NewTimer(bound / ticks), left: ticks}
 }
 
