@@ -12,29 +12,16 @@ import (
 // cheap to make that none is kept beyond a section. All it reads from the image may be nonsense;
 // then the error is ErrDamaged.
 type Delivery struct {
-	img    *Image
-	lane   laneWriter
-	tail   *uint64
-	padded uint64 // lines by which it went back to the start of the lane
-}
-
-// nearLines returns how much of the lane is used while its reader keeps up, 128 KiB as a rule: what was
-// written and read lately lies in the nearest caches, which makes messages of 8 to 32 KiB a tenth to a
-// fifth faster. Credits are promises of room, which the pad to the end of the lane would break.
-func nearLines(l *abi.Layout) uint64 {
-	const share = 8
-	all := uint64(l.NetBytes) / abi.LineBytes
-	if l.Flow == abi.FlowCredits {
-		return all
-	}
-	return all / share
+	img  *Image
+	lane laneWriter
+	tail *uint64
 }
 
 // Delivery begins a section. The caller has the driver lock.
 func (img *Image) Delivery() (Delivery, error) {
 	l := &img.layout
 	control := l.Lane(0)
-	d := Delivery{img: img, tail: img.mem.u64(control + 72)}
+	d := Delivery{img: img, tail: img.laneTail()}
 	ring := img.mem.ring(l.NetRing, l.NetBytes)
 	tail := atomic.LoadUint64(d.tail)
 	if word := atomic.LoadUint64(ring.commit(tail)); word != 0 {
@@ -75,6 +62,31 @@ func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) 
 	}
 }
 
+// nearShare is the part of the network lane, and of the send buffer, after which they are used again from
+// their start if that is free, 128 KiB as a rule: what was written and read lately lies in the nearest
+// caches, which makes messages of 8 to 32 KiB a tenth to a fifth faster.
+const (
+	nearShareOfLane       = 8
+	nearShareOfSendBuffer = 16
+)
+
+// laneTail is how many lines were ever written into the network lane, as the last driver noted it.
+func (img *Image) laneTail() *uint64 { return img.mem.u64(img.layout.Lane(0) + 72) }
+
+// Far reports whether Rewind is worth a call.
+func (img *Image) Far() bool {
+	lines := uint64(img.layout.NetBytes) / abi.LineBytes
+	return atomic.LoadUint64(img.laneTail())&(lines-1) >= lines/nearShareOfLane
+}
+
+// Rewind goes back to the start of the lane if the reader has all that was written. Most of the lane is
+// free again only when the reader has looked, so it is for the reader itself, while it waits.
+func (d *Delivery) Rewind() {
+	if d.lane.rewind() {
+		release.Store64(d.tail, d.lane.tail)
+	}
+}
+
 // fits looks for space for a message of the length.
 func (d *Delivery) fits(rank uint32, length int) error {
 	if rank >= d.img.layout.Ranks {
@@ -85,16 +97,11 @@ func (d *Delivery) fits(rank uint32, length int) error {
 	}
 	before := d.lane.tail
 	n := abi.Lines(length)
-	d.padded += d.lane.restart(d.img.near)
 	fits := d.lane.fits(n)
 	if d.lane.tail != before { // a pad has moved it
 		release.Store64(d.tail, d.lane.tail)
 	}
-	if !fits {
-		d.img.near = min(2*d.img.near, d.lane.lines()) // its reader does not keep up
-		return ErrFull
-	}
-	if d.allocate(n) != nil {
+	if !fits || d.allocate(n) != nil {
 		return ErrFull
 	}
 	return nil
@@ -106,10 +113,10 @@ func (d *Delivery) Fits(length int) bool { return d.fits(0, length) == nil }
 // Lines is the size of the lane in lines.
 func (d *Delivery) Lines() uint64 { return d.lane.lines() }
 
-// Free returns how many lines are free, or are as soon as the reader looks.
+// Free returns how many lines are free.
 func (d *Delivery) Free() uint64 {
 	d.lane.updateRead()
-	return min(d.lane.lines()-min(d.lane.used(), d.lane.lines())+d.padded, d.lane.lines())
+	return d.lane.lines() - min(d.lane.used(), d.lane.lines())
 }
 
 // Tail returns how many lines were ever written.

@@ -30,7 +30,6 @@ type Image struct {
 	copied bool     // the memory is a copy, mapped by Copy
 
 	pages []uint64 // one bit per page that this process knows to be allocated
-	near  uint64   // nearLines, or more if the network lane was full; under the driver lock
 }
 
 // seals keep every mapping valid: nobody can shrink the file, and nobody can
@@ -207,7 +206,6 @@ func (img *Image) use(id Identity, layout abi.Layout, local []uint32) {
 	img.Identity, img.layout, img.local = id, layout, local
 	pages := layout.Total / abi.PageBytes
 	img.pages = make([]uint64, pages/64+1)
-	img.near = nearLines(&img.layout)
 }
 
 // Geometry is what the image was made with.

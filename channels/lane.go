@@ -39,19 +39,15 @@ func (w *laneWriter) fits(n uint64) bool {
 	return w.room(n)
 }
 
-// restart pads to the end of the memory if the tail is at a line from near on and the reader has all that
-// was written. It returns how many lines that took.
-func (w *laneWriter) restart(near uint64) uint64 {
-	if w.tail&w.mask < near {
-		return 0
-	}
+// rewind pads to the end of the memory if the reader has all that was written.
+func (w *laneWriter) rewind() bool {
 	w.updateRead()
-	if w.used() != 0 {
-		return 0
-	}
 	left := w.left(w.tail)
+	if w.used() != 0 || left == w.lines() {
+		return false
+	}
 	w.commitRecord(abi.Commit(0, abi.KindPad, w.rank), left, 0)
-	return left
+	return true
 }
 
 // room reports whether n lines are free, and one that stays empty behind them.

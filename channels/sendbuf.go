@@ -77,13 +77,9 @@ func (b *SendBuffer) Space(length int) error {
 	return nil
 }
 
-// nearShare is the part of the buffer after which a search begins again at the start if that is free:
-// 128 KiB as a rule, for the same reason as nearLines.
-const nearShare = 16
-
 // find looks for n free granules in a row, from where the last search ended.
 func (b *SendBuffer) find(n uint32) (first uint32, ok bool) {
-	if b.hint >= b.words/nearShare && atomic.LoadUint64(b.word(0)) == 0 {
+	if b.hint >= b.words/nearShareOfSendBuffer && atomic.LoadUint64(b.word(0)) == 0 {
 		b.hint = 0
 	}
 	if n <= 64 {

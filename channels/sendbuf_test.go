@@ -40,7 +40,7 @@ func TestSendBufferStaysNear(t *testing.T) {
 			unanswered = unanswered[1:]
 		}
 	}
-	if got := blocks(t, img) - idle; got > abi.DefaultSendBytes/nearShare+aheadBytes {
+	if got := blocks(t, img) - idle; got > abi.DefaultSendBytes/nearShareOfSendBuffer+aheadBytes {
 		t.Errorf("%d bytes", got)
 	}
 }

@@ -10,6 +10,9 @@ func (d *Driver) Poll(polls int) (progress bool) {
 		d.clock() // read it now, so that a datagram that comes meanwhile need not wait for it
 		progress = d.take()
 	}
+	if !progress && d.img.Far() {
+		d.rewind()
+	}
 	switch {
 	case progress && d.postpone():
 		return true
@@ -22,6 +25,14 @@ func (d *Driver) Poll(polls int) (progress bool) {
 	d.clock()
 	d.act()
 	return progress
+}
+
+// rewind lets the network lane be used again from its start. Credits are promises of room, which a rewind
+// would break for a moment.
+func (d *Driver) rewind() {
+	if d.credit == nil && d.inbox() {
+		d.in.Rewind()
+	}
 }
 
 // postpone reports whether the work for touched peers can wait for the next section: nothing must
