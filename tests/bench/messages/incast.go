@@ -150,7 +150,7 @@ func workThrough(ch *pm.Channel, data []byte, loops int) (float64, error) {
 }
 
 func incastSender(ctx context.Context, ch *pm.Channel) error {
-	if err := ch.SendBytes(0, nil); err != nil {
+	if err := send(ch, 0, nil); err != nil {
 		return err
 	}
 	if err := ch.Wait(ctx); err != nil {
