@@ -110,7 +110,7 @@ func threadTimes() map[string]float64 {
 // absentRank: rank 1 says hello, then computes until it is released; rank 0 sends.
 func absentRank(ch *pm.Channel) error {
 	if ch.Rank() == 1 {
-		if err := ch.SendBytes(0, nil); err != nil {
+		if err := send(ch, 0, nil); err != nil {
 			return err
 		}
 		compute()
