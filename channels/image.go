@@ -237,12 +237,12 @@ func (img *Image) Close() error {
 // there already costs a look at a map.
 func (img *Image) ensure(at, length uint64) error { return img.ensureAhead(at, length, at+length) }
 
-// aheadBytes is what ensureAhead allocates at once: the calls for a page then take as long as a
-// message of 2 KiB, and a rank that exchanges little has little memory.
+// aheadBytes is what ensureAhead allocates at once. A system call and a fault for each page take as long
+// as a message of 2 KiB; a rank that exchanges little shall have little memory.
 const aheadBytes = 64 << 10
 
-// ensureAhead is ensure for memory that is used from its start to its end, which is that of a page: it
-// allocates some of what follows, too.
+// ensureAhead is ensure for a part of a region that is used in order, up to end: it allocates some of what
+// follows, too.
 func (img *Image) ensureAhead(at, length, end uint64) error {
 	first, last := at/abi.PageBytes, (at+length-1)/abi.PageBytes
 	for p := first; p <= last; p++ {
@@ -261,7 +261,7 @@ func (img *Image) ensureAll(first, last uint64) error {
 			return fmt.Errorf("%w: %w", ErrMemory, err)
 		}
 		if length > abi.PageBytes {
-			// One call for the page tables, too, in place of a fault for each page. Without it nothing is lost.
+			// It fails on kernels before 5.14: then each page is mapped by a fault.
 			_ = unix.Madvise(img.mem[at:at+length], unix.MADV_POPULATE_WRITE)
 		}
 	}
