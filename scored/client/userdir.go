@@ -19,8 +19,8 @@ const (
 )
 
 // UserDir returns the user's own directory for sockets: $XDG_RUNTIME_DIR/score, $TMPDIR/score-UID
-// where that is not usable, or else /tmp/score-UID. If it is missing the error is fs.ErrNotExist. A directory to which others
-// can write is an error, since they could listen in the user's name.
+// where that is not usable, or else /tmp/score-UID. If it is missing the error is fs.ErrNotExist. A
+// directory to which others can write is an error, since they could listen in the user's name.
 func UserDir() (string, error) {
 	dir := ownUserDir()
 	return dir, checkOwn(dir, os.Getuid())
