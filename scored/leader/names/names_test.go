@@ -1,6 +1,7 @@
 package names
 
 import (
+	"cmp"
 	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -9,6 +10,27 @@ import (
 
 	"pgregory.net/rapid"
 )
+
+// lookup is one that waits.
+type lookup struct {
+	key
+	by state.NameRequest
+}
+
+// lookupsOf returns what a node's ranks wait for, in a fixed order.
+func (t *Table) lookupsOf(node string) (found []lookup) {
+	for k, waiting := range t.waiting {
+		for _, by := range waiting {
+			if by.Node == node {
+				found = append(found, lookup{k, by})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b lookup) int {
+		return cmp.Or(cmp.Compare(a.by.Job, b.by.Job), cmp.Compare(a.by.Number, b.by.Number))
+	})
+	return found
+}
 
 // check fails if the table's parts do not agree.
 func (t *Table) check(f interface{ Fatalf(string, ...any) }) {
@@ -73,20 +95,7 @@ func TestTable(t *testing.T) {
 		connected := map[string]bool{"n1": true, "n2": true}
 		table := New(func(node string) bool { return connected[node] })
 		number := uint64(0)
-		ask := func(rt *rapid.T) {
-			number++
-			id := rapid.Uint64Range(1, 4).Draw(rt, "job")
-			from := Asker{Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node"), UID: uint32(id % 2), Placed: true}
-			connected[from.Node] = true
-			if rapid.IntRange(0, 3).Draw(rt, "again") == 0 {
-				number -= min(number-1, 3)
-			}
-			m := &scorev1.NameRequest{
-				JobId: id, Request: number, Op: scorev1.NameOp(rapid.IntRange(0, 3).Draw(rt, "op")),
-				Service: rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(rt, "service"), Port: fmt.Sprint("port", number%2),
-				Once: rapid.Bool().Draw(rt, "once"), Wait: rapid.Bool().Draw(rt, "wait"),
-			}
-			from.Placed = table.jobs[id] != nil || rapid.IntRange(0, 5).Draw(rt, "placed") > 0
+		handle := func(rt *rapid.T, from Asker, m *scorev1.NameRequest) {
 			o := table.Handle(from, m)
 			for _, change := range o.Changes {
 				k := logged{from.UID, change.Service}
@@ -103,6 +112,35 @@ func TestTable(t *testing.T) {
 					rt.Fatalf("an answer to %s, which is not connected", answer.Node)
 				}
 			}
+		}
+		// connect has a node ask again for what its ranks wait for, as agents do that had lost their stream.
+		connect := func(rt *rapid.T, node string) {
+			if connected[node] {
+				return
+			}
+			connected[node] = true
+			for _, l := range table.lookupsOf(node) {
+				again := &scorev1.NameRequest{
+					JobId: l.by.Job, Request: l.by.Number, Op: scorev1.NameOp_NAME_OP_LOOKUP, Service: l.service, Wait: true,
+				}
+				handle(rt, Asker{Node: node, UID: l.uid, Placed: true}, again)
+			}
+		}
+		ask := func(rt *rapid.T) {
+			number++
+			id := rapid.Uint64Range(1, 4).Draw(rt, "job")
+			from := Asker{Node: rapid.SampledFrom([]string{"n1", "n2"}).Draw(rt, "node"), UID: uint32(id % 2), Placed: true}
+			connect(rt, from.Node)
+			if rapid.IntRange(0, 3).Draw(rt, "again") == 0 {
+				number -= min(number-1, 3)
+			}
+			m := &scorev1.NameRequest{
+				JobId: id, Request: number, Op: scorev1.NameOp(rapid.IntRange(0, 3).Draw(rt, "op")),
+				Service: rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(rt, "service"), Port: fmt.Sprint("port", number%2),
+				Once: rapid.Bool().Draw(rt, "once"), Wait: rapid.Bool().Draw(rt, "wait"),
+			}
+			from.Placed = table.jobs[id] != nil || rapid.IntRange(0, 5).Draw(rt, "placed") > 0
+			handle(rt, from, m)
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"ask":        ask,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/state"
+	"slices"
 )
 
 // Asker is the rank that sends a request.
@@ -54,6 +55,12 @@ func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
 		return o
 	}
 	k := key{from.UID, m.GetService()}
+	if awaited, waits := j.awaits(by); waits {
+		if awaited == k && t.waitsFor(k, m) {
+			return o // it was repeated, and keeps its turn
+		}
+		t.stopWaiting(j, by) // answered now, or another request has its number: it gets one answer
+	}
 	reply := &scorev1.NameReply{JobId: by.Job, Request: by.Number}
 	once := m.GetOnce()
 	switch m.GetOp() {
@@ -61,7 +68,7 @@ func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
 		if found, ok := t.names[k]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
 			t.readOnce(&o, k, by)
-		} else if m.GetWait() {
+		} else if t.waitsFor(k, m) {
 			err := t.wait(j, k, by)
 			if err == nil {
 				return o
@@ -154,9 +161,6 @@ func (t *Table) wait(j *job, k key, by state.NameRequest) error {
 	if j == nil {
 		return errEnding
 	}
-	if _, waits := j.lookups[by]; waits {
-		return nil
-	}
 	if len(j.lookups) >= MaxLookups || j.of.Lookups >= MaxLookupsOfOne {
 		return fmt.Errorf("%d lookups of your jobs, %d of this one, wait for names; no more can", j.of.Lookups, len(j.lookups))
 	}
@@ -164,6 +168,32 @@ func (t *Table) wait(j *job, k key, by state.NameRequest) error {
 	j.of.Lookups++
 	t.waiting[k] = append(t.waiting[k], by)
 	return nil
+}
+
+// waitsFor reports whether a request is a lookup that waits for the name.
+func (t *Table) waitsFor(k key, m *scorev1.NameRequest) bool {
+	_, published := t.names[k]
+	return m.GetOp() == scorev1.NameOp_NAME_OP_LOOKUP && m.GetWait() && !published
+}
+
+// awaits returns the name for which a lookup waits, if it does.
+func (j *job) awaits(by state.NameRequest) (k key, waits bool) {
+	if j == nil {
+		return key{}, false
+	}
+	k, waits = j.lookups[by]
+	return k, waits
+}
+
+// stopWaiting forgets a lookup that waits.
+func (t *Table) stopWaiting(j *job, by state.NameRequest) {
+	k := j.lookups[by]
+	delete(j.lookups, by)
+	j.of.Lookups--
+	others := slices.DeleteFunc(t.waiting[k], func(other state.NameRequest) bool { return other == by })
+	if t.waiting[k] = others; len(others) == 0 {
+		delete(t.waiting, k)
+	}
 }
 
 // answerWaiting answers lookups that wait for a name; a name that is read once goes to the first.
