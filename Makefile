@@ -82,7 +82,7 @@ deb: ## build the Debian package, into build/
 	@packaging/deb/build build
 
 .PHONY: bench
-bench: ## benchmarks beside their peers; one group with ONLY=launch|streams|switch|sharing|placement|channels|netswitch|ledger|hostile|scale|submit|pmi|stack|fabric|tipc
+bench: ## benchmarks beside their peers; one group with ONLY=launch|streams|switch|sharing|placement|channels|netswitch|ledger|hostile|scale|submit|pmi|stack|fabric|applications|tipc
 	@.ci/setup build bench
 	@$(MAKE) --no-print-directory build
 	@go run ./tests/bench -only "$(ONLY)" $(if $(RECORD),-record "$(RECORD)")

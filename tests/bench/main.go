@@ -35,6 +35,7 @@ var groups = []group{
 	{"submit", submitGroup},
 	{"stack", stackGroup},
 	{"fabric", fabricGroup},
+	{"applications", applicationsGroup},
 	{"tipc", tipcGroup},
 }
 
@@ -127,7 +128,7 @@ func choose(only string) ([]group, error) {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf(
-				"no group %q; there are launch, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric, tipc",
+				"no group %q; there are launch, streams, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric, applications, tipc",
 				name,
 			)
 		}
