@@ -83,11 +83,14 @@ func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	return overs
 }
 
-// Await waits until a new job of a user may begin: all jobs of the list are over, or their time has
-// passed.
-func (l *List) Await(ctx context.Context, id uint64, user uint32) error {
+// Await waits until a new job of a user may begin: all other jobs of the list are over, or their time has
+// passed. own is closed when the new job itself is over: the leader may have forgotten it before it begins.
+func (l *List) Await(ctx context.Context, id uint64, user uint32, own <-chan struct{}) error {
 	begin, late, lateOfUser := time.Now(), 0, 0
 	for over, of := range l.all() {
+		if over == own {
+			continue
+		}
 		timeout := othersTimeout - time.Since(of.since)
 		if of.id == id {
 			timeout = ownTimeout - time.Since(begin)

@@ -17,6 +17,24 @@ const (
 
 var errGone = errors.New("gone")
 
+// A job that the leader forgets before it begins does not wait for its own end, but for its former run's.
+func TestJobDoesNotAwaitItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l List
+		own, former := make(chan struct{}), make(chan struct{})
+		l.Add(7, ada, own)
+		begin := time.Now()
+		if err := l.Await(t.Context(), 7, ada, own); err != nil || time.Since(begin) != 0 {
+			t.Errorf("after %v: %v", time.Since(begin), err)
+		}
+		l.Add(7, ada, former)
+		time.AfterFunc(time.Second, func() { close(former) })
+		if err := l.Await(t.Context(), 7, ada, own); err != nil || time.Since(begin) != time.Second {
+			t.Errorf("beside its former run, after %v: %v", time.Since(begin), err)
+		}
+	})
+}
+
 // New jobs wait for the processes of ended ones, but not for those that never end.
 func TestEndingsThatDoNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -25,7 +43,7 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 		l.Add(7, ada, stuck)
 		begin := time.Now()
 		for range 3 {
-			if err := l.Await(t.Context(), 8, ada); err != nil {
+			if err := l.Await(t.Context(), 8, ada, nil); err != nil {
 				t.Error(err)
 			}
 		}
@@ -37,14 +55,14 @@ func TestEndingsThatDoNotEnd(t *testing.T) {
 			t.Errorf("trouble: %q", l.Problem())
 		}
 		begin = time.Now()
-		if err := l.Await(t.Context(), 7, ada); !errors.Is(err, ErrStuck) || time.Since(begin) != ownTimeout {
+		if err := l.Await(t.Context(), 7, ada, nil); !errors.Is(err, ErrStuck) || time.Since(begin) != ownTimeout {
 			t.Errorf("the same job again after %v: %v", time.Since(begin), err)
 		}
 		soon := make(chan struct{})
 		l.Add(9, ada, soon)
 		time.AfterFunc(time.Second, func() { close(soon) })
 		begin = time.Now()
-		if err := l.Await(t.Context(), 8, ada); err != nil || time.Since(begin) != time.Second {
+		if err := l.Await(t.Context(), 8, ada, nil); err != nil || time.Since(begin) != time.Second {
 			t.Errorf("beside one that ends in a second: %v, %v", err, time.Since(begin))
 		}
 		close(stuck)
@@ -61,19 +79,19 @@ func TestManyEndingsOfAUser(t *testing.T) {
 		for id := range uint64(maxLate) {
 			l.Add(100+id, eve, make(chan struct{}))
 		}
-		if err := l.Await(t.Context(), 8, eve); err != nil {
+		if err := l.Await(t.Context(), 8, eve, nil); err != nil {
 			t.Error(err)
 		}
 		last := make(chan struct{})
 		l.Add(99, eve, last)
-		if err := l.Await(t.Context(), 8, eve); !errors.Is(err, ErrStuckOfUser) {
+		if err := l.Await(t.Context(), 8, eve, nil); !errors.Is(err, ErrStuckOfUser) {
 			t.Error(err)
 		}
-		if err := l.Await(t.Context(), 9, ada); err != nil {
+		if err := l.Await(t.Context(), 9, ada, nil); err != nil {
 			t.Error(err)
 		}
 		close(last)
-		if err := l.Await(t.Context(), 8, eve); err != nil {
+		if err := l.Await(t.Context(), 8, eve, nil); err != nil {
 			t.Errorf("after one has ended: %v", err)
 		}
 	})
@@ -86,17 +104,17 @@ func TestManyEndingsThatDoNotEnd(t *testing.T) {
 		for id := range uint64(maxLateOfAll) {
 			l.Add(100+id, 2000+uint32(id), make(chan struct{}))
 		}
-		if err := l.Await(t.Context(), 8, ada); err != nil {
+		if err := l.Await(t.Context(), 8, ada, nil); err != nil {
 			t.Error(err)
 		}
 		l.Add(99, ada, make(chan struct{}))
-		if err := l.Await(t.Context(), 8, ada); !errors.Is(err, ErrStuck) {
+		if err := l.Await(t.Context(), 8, ada, nil); !errors.Is(err, ErrStuck) {
 			t.Error(err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(errGone)
 		l.Add(98, ada, make(chan struct{}))
-		if err := l.Await(ctx, 98, ada); !errors.Is(err, errGone) {
+		if err := l.Await(ctx, 98, ada, nil); !errors.Is(err, errGone) {
 			t.Error(err)
 		}
 	})

@@ -70,7 +70,7 @@ func (j *Job) prepare() {
 var errKilled = errors.New("the job was killed")
 
 func (j *Job) makeReady() error {
-	if err := j.jobs.endings.Await(j.ctx, j.id, j.order.GetUser().GetUid()); err != nil {
+	if err := j.jobs.endings.Await(j.ctx, j.id, j.order.GetUser().GetUid(), j.over); err != nil {
 		return err
 	}
 	if late := j.jobs.endings.Late(); len(late) > 0 {
