@@ -29,6 +29,7 @@ func (img *Image) Delivery() (Delivery, error) {
 		atomic.StoreUint64(d.tail, tail)
 	}
 	d.lane = newLaneWriter(ring, img.mem.u64(control), tail, 0)
+	// Without memory for the longest message the peers are promised no room.
 	return d, d.allocate(abi.Lines(int(l.MaxMessage)))
 }
 
@@ -62,9 +63,9 @@ func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) 
 	}
 }
 
-// nearShare is the part of the network lane, and of the send buffer, after which they are used again from
-// their start if that is free, 128 KiB as a rule: what was written and read lately lies in the nearest
-// caches, which makes messages of 8 to 32 KiB a tenth to a fifth faster.
+// The network lane and the send buffer are used again from their start, if that is free, after these
+// shares of them, 128 KiB as a rule: what was written and read lately lies in the nearest caches, which
+// makes messages of 8 to 32 KiB a tenth to a fifth faster.
 const (
 	nearShareOfLane       = 8
 	nearShareOfSendBuffer = 16

@@ -34,10 +34,13 @@ func (w *laneWriter) fits(n uint64) bool {
 		if !w.room(left) {
 			return false
 		}
-		w.commitRecord(abi.Commit(0, abi.KindPad, w.rank), left, 0)
+		w.pad(left)
 	}
 	return w.room(n)
 }
+
+// pad fills what is left of the memory, so that the next record is at its start.
+func (w *laneWriter) pad(left uint64) { w.commitRecord(abi.Commit(0, abi.KindPad, w.rank), left, 0) }
 
 // rewind pads to the end of the memory if the reader has all that was written.
 func (w *laneWriter) rewind() bool {
@@ -46,7 +49,7 @@ func (w *laneWriter) rewind() bool {
 	if w.used() != 0 || left == w.lines() {
 		return false
 	}
-	w.commitRecord(abi.Commit(0, abi.KindPad, w.rank), left, 0)
+	w.pad(left)
 	return true
 }
 

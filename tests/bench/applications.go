@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"score/tests/bench/messages"
@@ -112,16 +111,9 @@ func byMpirun(ctx context.Context, program string, args []string) *exec.Cmd {
 
 // directories makes n directories with the input.
 func (a *application) directories(below string, n int) (dirs []string, err error) {
-	input, err := os.ReadFile(filepath.Join("tests/bench/testdata", a.input))
-	if err != nil {
-		return nil, err
-	}
 	for i := range n {
 		dir := filepath.Join(below, a.name+strconv.Itoa(i))
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, a.input), input, 0o644); err != nil {
+		if err := directoryWith(dir, filepath.Join("tests/bench/testdata", a.input)); err != nil {
 			return nil, err
 		}
 		dirs = append(dirs, dir)

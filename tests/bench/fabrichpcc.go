@@ -73,14 +73,7 @@ func column(results []map[string]float64, line string) (values []float64) {
 
 // runHPCC runs hpcc in a directory of its own and returns its results by name.
 func runHPCC(cmd *exec.Cmd, dir string) (map[string]float64, error) {
-	input, err := os.ReadFile(hpccInput)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(filepath.Join(dir, filepath.Base(hpccInput)), input, 0o644); err != nil {
+	if err := directoryWith(dir, hpccInput); err != nil {
 		return nil, err
 	}
 	cmd.Dir = dir
@@ -92,6 +85,18 @@ func runHPCC(cmd *exec.Cmd, dir string) (map[string]float64, error) {
 		return nil, err
 	}
 	return parseHPCC(string(out))
+}
+
+// directoryWith makes a directory with a copy of the input.
+func directoryWith(dir, input string) error {
+	data, err := os.ReadFile(input)
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, filepath.Base(input)), data, 0o644)
 }
 
 // parseHPCC reads the summary, lines of NAME=VALUE. All of hpccFigures are there and above zero, and

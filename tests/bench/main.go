@@ -127,12 +127,17 @@ func choose(only string) ([]group, error) {
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf(
-				"no group %q; there are launch, streams, switch, sharing, placement, channels, netswitch, ledger, hostile, scale, pmi, submit, stack, fabric, applications, tipc",
-				name,
-			)
+			return nil, fmt.Errorf("no group %q; there are %s", name, groupNames())
 		}
 		chosen = append(chosen, groups[i])
 	}
 	return chosen, nil
+}
+
+func groupNames() string {
+	names := make([]string, len(groups))
+	for i, g := range groups {
+		names[i] = g.name
+	}
+	return strings.Join(names, ", ")
 }

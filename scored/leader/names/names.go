@@ -165,10 +165,7 @@ func (t *Table) Drop(id uint64) {
 		awaited[k] = true
 	}
 	for k := range awaited {
-		others := slices.DeleteFunc(t.waiting[k], func(by state.NameRequest) bool { return by.Job == id })
-		if t.waiting[k] = others; len(others) == 0 {
-			delete(t.waiting, k)
-		}
+		t.dropWaiting(k, func(by state.NameRequest) bool { return by.Job == id })
 	}
 	j.of.Lookups -= len(j.lookups)
 	j.of.Bytes -= j.bytes
@@ -176,4 +173,12 @@ func (t *Table) Drop(id uint64) {
 		delete(t.users, j.of.uid)
 	}
 	delete(t.jobs, id)
+}
+
+// dropWaiting removes lookups from those that wait for a name.
+func (t *Table) dropWaiting(k key, drop func(state.NameRequest) bool) {
+	others := slices.DeleteFunc(t.waiting[k], drop)
+	if t.waiting[k] = others; len(others) == 0 {
+		delete(t.waiting, k)
+	}
 }

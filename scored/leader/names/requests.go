@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/state"
-	"slices"
 )
 
 // Asker is the rank that sends a request.
@@ -68,7 +67,7 @@ func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
 		if found, ok := t.names[k]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
 			t.readOnce(&o, k, by)
-		} else if t.waitsFor(k, m) {
+		} else if m.GetWait() {
 			err := t.wait(j, k, by)
 			if err == nil {
 				return o
@@ -190,10 +189,7 @@ func (t *Table) stopWaiting(j *job, by state.NameRequest) {
 	k := j.lookups[by]
 	delete(j.lookups, by)
 	j.of.Lookups--
-	others := slices.DeleteFunc(t.waiting[k], func(other state.NameRequest) bool { return other == by })
-	if t.waiting[k] = others; len(others) == 0 {
-		delete(t.waiting, k)
-	}
+	t.dropWaiting(k, func(other state.NameRequest) bool { return other == by })
 }
 
 // answerWaiting answers lookups that wait for a name; a name that is read once goes to the first.
