@@ -197,13 +197,15 @@ func hasMark(environ []byte, mark string) bool {
 // was executing a program. Kernel threads, dead processes and programs that were started without
 // one do not.
 func mayHaveMore(pid int) bool {
-	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
 	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		return false
-	}
-	// The fields after the program's name, which may hold anything (proc_pid_stat(5)).
-	const state, flags, envStart, envEnd = 3, 9, 50, 51
+	return err == nil && statMayHaveMore(stat)
+}
+
+// statMayHaveMore is mayHaveMore for what a process's stat file holds (proc_pid_stat(5)).
+func statMayHaveMore(stat []byte) bool {
+	const kernelThread = 0x00200000 // PF_KTHREAD of linux/sched.h
+	// The fields after the program's name, which may hold anything.
+	const state, flags, startCode, envStart, envEnd = 3, 9, 26, 50, 51
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	if len(fields) <= envEnd-state || strings.ContainsAny(fields[0], "ZX") {
 		return false
@@ -212,6 +214,6 @@ func mayHaveMore(pid int) bool {
 	if err != nil || bits&kernelThread != 0 {
 		return false
 	}
-	from, to := fields[envStart-state], fields[envEnd-state]
-	return from != to || to == "0" // the kernel has yet to set them
+	// The kernel sets the start of the environment, then its end, then the start of the code.
+	return fields[startCode-state] == "0" || fields[envStart-state] != fields[envEnd-state]
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"score/tests/tracer"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -88,6 +90,30 @@ func TestStrayInTheMidstOfAnExec(t *testing.T) {
 			_ = stray.Process.Kill() // the test has failed
 			<-ended
 			t.Fatalf("round %d: the stray was not found", i)
+		}
+	}
+}
+
+// The kernel gives a program its environment in steps, between which the process can be seen.
+func TestStepsOfAnExec(t *testing.T) {
+	for name, c := range map[string]struct {
+		state, flags, startCode, envStart, envEnd string
+		want                                      bool
+	}{
+		"no memory yet":                  {"R", "4194304", "0", "0", "0", true},
+		"the start of the environment":   {"R", "4194304", "0", "140722", "140722", true},
+		"its end":                        {"R", "4194304", "0", "140722", "140725", true},
+		"it runs":                        {"S", "4194304", "9400", "140722", "140725", true},
+		"it runs without an environment": {"S", "4194304", "9400", "140722", "140722", false},
+		"it is dead":                     {"Z", "4194304", "0", "0", "0", false},
+		"it is gone":                     {"X", "4194304", "0", "0", "0", false},
+		"a thread of the kernel":         {"S", "2129984", "0", "0", "0", false},
+	} {
+		fields := slices.Repeat([]string{"1"}, 52)
+		fields[0], fields[1] = "7", "(a ) b)"
+		fields[2], fields[8], fields[25], fields[49], fields[50] = c.state, c.flags, c.startCode, c.envStart, c.envEnd
+		if got := statMayHaveMore([]byte(strings.Join(fields, " ") + "\n")); got != c.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
