@@ -141,7 +141,7 @@ func TestEnviron(t *testing.T) {
 			want: []string{
 				"LD_LIBRARY_PATH=/l", "FI_PROVIDER=pm", "OMPI_MCA_pml=cm", "OMPI_MCA_mtl=ofi", "OMPI_MCA_osc=sm,pt2pt",
 				"OMPI_MCA_memory=^patcher", "MPIR_CVAR_NOLOCAL=1", "IPATH_NO_BACKTRACE=1",
-				"GLIBC_TUNABLES=glibc.malloc.hugetlb=1",
+				"GLIBC_TUNABLES=" + mallocTunables,
 			},
 		},
 		{name: "other libraries", env: []string{"LD_LIBRARY_PATH=/a:/b"}, want: []string{"LD_LIBRARY_PATH=/l:/a:/b"}},
