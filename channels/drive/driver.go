@@ -59,6 +59,7 @@ type Driver struct {
 	writer     link.Writer
 	seenGone   uint32 // Status.Gone as last seen
 	mended     bool   // the agent before was killed in its section, perhaps between two steps of a switch
+	frames     uint64 // sent, also again
 	freed      bool   // this section made space in the send buffer, or ended a peer
 	damage     error
 }
@@ -181,6 +182,9 @@ func (d *Driver) heldDue() int64 {
 
 // Port is the driver's port, for its statistics.
 func (d *Driver) Port() link.Port { return d.port }
+
+// Frames returns how many frames this driver has sent.
+func (d *Driver) Frames() uint64 { return d.frames }
 
 // Damage is not nil once the image said impossible things; the context cannot be
 // driven any more.

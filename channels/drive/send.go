@@ -146,6 +146,7 @@ func (d *Driver) transmitAll(p *peer) {
 			d.put(p, link.Head{Kind: link.Ask, Data: b.Data(0)})
 			continue
 		}
+		d.frames += uint64(b.Count)
 		if b.Again != 0 {
 			d.img.AddCounter(abi.Resent, uint64(b.Again))
 		}

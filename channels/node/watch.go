@@ -23,6 +23,13 @@ const (
 	// the agent takes over late by at most half of the time for which the process was seen to poll.
 	steady       = 16 * tick
 	steadyChecks = 2 * calmChecks
+	// maxInterval bounds the time between two checks of a context whose process drives again by itself
+	// after computing for a while ([Context.adaptInterval]): a step of many simulations. If it then
+	// computes for longer, the agent takes over after 2 to 3 such intervals.
+	maxInterval = 8 * tick
+	// soonBack is how long after the agent took over a process that drives again would have been in
+	// time to do so itself.
+	soonBack = 2 * maxInterval
 	// maxPausedCheck is the longest time for which an unchanged, calm context is checked while its
 	// job is frozen: with slices of 10 ms that is cheaper than a wake-up at each thaw.
 	maxPausedCheck = 2 * steady
@@ -67,13 +74,17 @@ type watch struct {
 	readable      bool  // something came to the armed socket
 	due           int64 // while armed: when to drive though nothing came
 	drives        uint32
-	idleChecks    int   // in a row without a section of the process
-	driven        int   // checks in a row with one, up to steadyChecks
-	paused        int64 // for how long its job was seen to stand still, up to maxPausedCheck
-	holding       bool  // the agent has the driver lock
-	late          bool  // the process slept, and something lay there that the agent had to take
-	refused       int   // times in a row that the lock was not given
-	spuriousWakes int   // times in a row that the socket woke the loop for nothing
+	idleChecks    int    // in a row without a section of the process
+	idleLimit     int    // after how many of them the agent drives
+	driven        int    // checks in a row with one, up to steadyChecks
+	interval      int64  // between two checks, from tick to maxInterval; 0: tick
+	tookOver      int64  // when the agent began to drive
+	framesBefore  uint64 // that it had sent until then
+	paused        int64  // for how long its job was seen to stand still, up to maxPausedCheck
+	holding       bool   // the agent has the driver lock
+	late          bool   // the process slept, and something lay there that the agent had to take
+	refused       int    // times in a row that the lock was not given
+	spuriousWakes int    // times in a row that the socket woke the loop for nothing
 	settled       func()
 	pendingDeaths []pendingDeath
 	ending        ending
@@ -178,6 +189,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 	moved := drives != c.drives
 	c.drives = drives
 	if moved {
+		c.adaptInterval(now)
 		c.late, c.refused = false, 0
 		c.driven = min(c.driven+1, steadyChecks)
 	} else {
@@ -196,10 +208,13 @@ func (l *loop) checkContext(c *Context, now int64) {
 	case c.mode.Load() == modeArmed && asleep && !c.late:
 		// What woke the loop wakes the process as well: it has the first turn.
 		l.watchAgain(c, now, tick)
-	case c.mode.Load() == modeWatched && c.idleChecks+1 < maxIdleChecks:
+	case c.mode.Load() == modeWatched && c.idleChecks+1 < c.idleLimit:
 		c.idleChecks++
-		l.at(c, nextTick(now, tick))
+		l.at(c, nextTick(now, max(c.interval, tick)))
 	default:
+		if c.mode.Load() == modeWatched {
+			c.tookOver, c.framesBefore = now, c.driver.Frames()
+		}
 		l.drive(c, turn{began: now, readable: readable, asleep: asleep})
 	}
 }
@@ -207,9 +222,9 @@ func (l *loop) checkContext(c *Context, now int64) {
 // watchAgain leaves the driving to the process and checks again after step.
 func (l *loop) watchAgain(c *Context, now, step int64) {
 	l.disarm(c)
-	c.idleChecks = 0
-	if step == sleepingInterval {
-		c.idleChecks = maxIdleChecks - 1 // one check after so long a time is enough
+	c.idleChecks, c.idleLimit = 0, maxIdleChecks
+	if step >= sleepingInterval {
+		c.idleLimit = 1 // one check after so long a time is enough
 	}
 	c.mode.Store(modeWatched)
 	l.at(c, nextTick(now, step))
@@ -221,9 +236,24 @@ func (c *Context) pace() int64 {
 	case c.driven >= steadyChecks:
 		return steady
 	case c.driven >= calmChecks:
-		return calm
+		return max(calm, c.interval)
 	default:
-		return tick
+		return max(tick, c.interval)
+	}
+}
+
+// adaptInterval doubles the interval if the process drives again after a check without, or soon after
+// the agent took over in vain: it computes for some milliseconds between its exchanges, where each
+// wake-up of the agent takes its processor. The interval is the shortest again after a longer absence,
+// or if frames waited for the agent.
+func (c *Context) adaptInterval(now int64) {
+	mode := c.mode.Load()
+	drove := mode == modeDriven || mode == modeArmed
+	switch {
+	case drove && (now-c.tookOver > soonBack || c.driver.Frames() != c.framesBefore):
+		c.interval = tick
+	case drove, mode == modeWatched && c.idleChecks > 0:
+		c.interval = min(2*max(c.interval, tick), maxInterval)
 	}
 }
 
