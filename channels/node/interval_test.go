@@ -34,7 +34,7 @@ func TestInterval(t *testing.T) {
 		c.interval = 0
 		for _, s := range steps {
 			c.mode.Store(s.mode)
-			c.idleChecks, c.tookOver, c.framesBefore = s.idle, 0, c.driver.Frames()
+			c.idleChecks, c.tookOver, c.servedBefore = s.idle, 0, c.served()
 			c.adaptInterval(s.away)
 			if got := max(c.interval, tick); got != s.want {
 				t.Errorf("%s: %d ms, want %d", s.name, got/tick, s.want/tick)

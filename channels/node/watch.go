@@ -79,7 +79,7 @@ type watch struct {
 	driven        int    // checks in a row with one, up to steadyChecks
 	interval      int64  // between two checks, from tick to maxInterval; 0: tick
 	tookOver      int64  // when the agent began to drive
-	framesBefore  uint64 // that it had sent until then
+	servedBefore  uint64 // what served was then
 	paused        int64  // for how long its job was seen to stand still, up to maxPausedCheck
 	holding       bool   // the agent has the driver lock
 	late          bool   // the process slept, and something lay there that the agent had to take
@@ -213,7 +213,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 		l.at(c, nextTick(now, max(c.interval, tick)))
 	default:
 		if c.mode.Load() == modeWatched {
-			c.tookOver, c.framesBefore = now, c.driver.Frames()
+			c.tookOver, c.servedBefore = now, c.served()
 		}
 		l.drive(c, turn{began: now, readable: readable, asleep: asleep})
 	}
@@ -245,17 +245,21 @@ func (c *Context) pace() int64 {
 // adaptInterval doubles the interval if the process drives again after a check without, or soon after
 // the agent took over in vain: it computes for some milliseconds between its exchanges, where each
 // wake-up of the agent takes its processor. The interval is the shortest again after a longer absence,
-// or if frames waited for the agent.
+// or if frames or peers waited for the agent.
 func (c *Context) adaptInterval(now int64) {
 	mode := c.mode.Load()
 	drove := mode == modeDriven || mode == modeArmed
 	switch {
-	case drove && (now-c.tookOver > soonBack || c.driver.Frames() != c.framesBefore):
+	case drove && (now-c.tookOver > soonBack || c.served() != c.servedBefore):
 		c.interval = tick
 	case drove, mode == modeWatched && c.idleChecks > 0:
 		c.interval = min(2*max(c.interval, tick), maxInterval)
 	}
 }
+
+// served counts what is not done without the agent while the process computes: frames that it sends,
+// and credits that peers wait for.
+func (c *Context) served() uint64 { return c.driver.Frames() + c.img.Counter(abi.CreditsGranted) }
 
 // nextTick returns a multiple of the step, at least one step less a tick away:
 // all contexts are checked together.
