@@ -157,7 +157,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	a.address = listener.Addr().String()
 	a.noteLoopback()
 	if err := agentdir.NoteAddress(a.options.RunDir, a.address); err != nil {
-		return err
+		// A full disk keeps no agent from starting; only the next one may have another port.
+		a.log.Warn("the agent's address could not be kept for the next agent; make room there", zap.Error(err))
 	}
 	return a.serve(ctx, listener, orphans)
 }

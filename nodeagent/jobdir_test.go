@@ -191,18 +191,7 @@ func TestAJobsDirectoryThatIsGoneIsNoFailure(t *testing.T) {
 // Where the file system of the jobs' directories is full, the user hears that, and the node goes on
 // with the next job once there is room.
 func TestJobsDirectoriesAreFull(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make a small file system")
-	}
-	small := t.TempDir()
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=1m,nr_inodes=2"); err != nil {
-		t.Skip("no small file system: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(small, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	small := smallDisk(t, "size=1m,nr_inodes=2")
 	filler := filepath.Join(small, "filler")
 	touch(t, filler)
 	leader := startLeader(t)
@@ -226,4 +215,39 @@ func TestJobsDirectoriesAreFull(t *testing.T) {
 	mustPrepare(t, s, n.order(2, "/bin/true"))
 	s.Send(killMessage(2))
 	done(t, s, 2)
+}
+
+// smallDisk returns a directory with a file system of its own, with the options.
+func smallDisk(t *testing.T, options string) string {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a small file system")
+	}
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, options); err != nil {
+		t.Skip("no small file system: ", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(small, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return small
+}
+
+// An agent starts on a full disk, and runs jobs.
+func TestRunDirectoryIsFull(t *testing.T) {
+	small := smallDisk(t, "size=64k")
+	for i := 0; ; i++ {
+		if err := os.WriteFile(filepath.Join(small, fmt.Sprint("filler", i)), make([]byte, os.Getpagesize()), 0o600); err != nil {
+			break
+		}
+	}
+	leader := startLeader(t)
+	n := startNode(t, leader, func(o *nodeagent.Options) { o.RunDir = filepath.Join(small, "run") })
+	s := leader.Next(t)
+	clocked(t, s)
+	mustPrepare(t, s, n.order(1, "/bin/true"))
+	s.Send(killMessage(1))
+	done(t, s, 1)
 }

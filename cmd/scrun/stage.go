@@ -15,8 +15,11 @@ import (
 	"score/scored/api"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strings"
+	"time"
 
+	"connectrpc.com/connect"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +27,8 @@ import (
 const stageChunk = 256 << 10
 
 // stage copies the files that the user asked for to the cluster, and lists them in the job.
-func stage(ctx context.Context, o *options.Options, messages messenger, cluster *connection, spec *scorev1.JobSpec) error {
+func (s *submission) stage(ctx context.Context) error {
+	o, spec := s.options, s.spec
 	if !o.Stages() {
 		return nil
 	}
@@ -38,9 +42,25 @@ func stage(ctx context.Context, o *options.Options, messages messenger, cluster 
 		if spec.Staged, err = digestAll(ctx, sources); err != nil {
 			return struct{}{}, err
 		}
-		return struct{}{}, send(ctx, messages, cluster, spec, sources)
+		return struct{}{}, upload(ctx, s.patience(), func() error { return send(ctx, s.messages, s.cluster, spec, sources) })
 	})
 	return err
+}
+
+// upload calls send until the cluster has the files. When a server or the node that takes them is
+// lost, it begins again: what has arrived whole is not sent twice.
+func upload(ctx context.Context, patience client.Patience, send func() error) error {
+	for wait := patience.NewWait(); ; {
+		err := send()
+		if _, ofCall := errors.AsType[*connect.Error](err); !ofCall || !mayComeBack(err) ||
+			ctx.Err() != nil || !wait.Continue(time.Now(), err) {
+			return err
+		}
+		select {
+		case <-time.After(attachPause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // digestAll reads the files, whose digests go into the job.

@@ -8,8 +8,13 @@ import (
 	"path/filepath"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"score/scored/client"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"connectrpc.com/connect"
 )
 
 // A file that becomes shorter has an error of its own: io.EOF would be taken for a lost connection.
@@ -68,4 +73,40 @@ func TestLargeFilesAreNotReadToTheirEnd(t *testing.T) {
 	if err := proc.digest(t.Context(), 1); !errors.Is(err, api.ErrStagedBytes) {
 		t.Errorf("a file without a length: %v", err)
 	}
+}
+
+// Files are sent again when a server is lost meanwhile; what cannot get better is said at once.
+func TestUploadBeginsAgain(t *testing.T) {
+	lost := connect.NewError(connect.CodeCanceled, errors.New("http2: client conn is closed"))
+	away := connect.NewWireError(connect.CodeUnavailable, errors.New("the server that leads was lost"))
+	refused := connect.NewWireError(connect.CodeFailedPrecondition, errors.New("no room"))
+	local := errors.New("the file became shorter")
+	for _, c := range []struct {
+		fails []error
+		want  error
+	}{
+		{[]error{lost, away, away}, nil},
+		{[]error{away, refused}, refused},
+		{[]error{local}, local},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			sent := 0
+			err := upload(t.Context(), client.Patience{Gone: time.Minute, Undecided: unlimited}, func() error {
+				if sent++; sent > len(c.fails) {
+					return nil
+				}
+				return c.fails[sent-1]
+			})
+			if !errors.Is(err, c.want) || c.want != nil && sent != len(c.fails) {
+				t.Errorf("%v: %v after %d tries", c.fails, err, sent)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := upload(t.Context(), client.Patience{Gone: time.Minute, Undecided: unlimited}, func() error { return away })
+		if took := time.Since(began); !errors.Is(err, away) || took < time.Minute || took > 2*time.Minute {
+			t.Errorf("it gives up after %v: %v", took, err)
+		}
+	})
 }

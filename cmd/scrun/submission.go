@@ -29,7 +29,7 @@ func (s *submission) prepare(ctx context.Context, here options.Process) (err err
 	if s.spec, err = s.network.describe(ctx, s.options, here, s.messages, s.cluster); err != nil {
 		return err
 	}
-	if err := stage(ctx, s.options, s.messages, s.cluster, s.spec); err != nil {
+	if err := s.stage(ctx); err != nil {
 		return err
 	}
 	noteMPI(s.messages, s.spec, os.Getenv("PATH"), os.Getenv("LD_LIBRARY_PATH"))

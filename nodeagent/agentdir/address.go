@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"score/scored/api/atomicfile"
 	"strings"
 )
 
@@ -50,11 +51,7 @@ func parseAddress(text, listen string) string {
 // NoteAddress stores the address, so that the next agent listens at the same one.
 func NoteAddress(dir, address string) error {
 	path := filepath.Join(dir, addressName)
-	err := os.WriteFile(path+".new", []byte(addressHead+address+"\n"), 0o600)
-	if err == nil {
-		err = os.Rename(path+".new", path)
-	}
-	if err != nil {
+	if err := atomicfile.ReplaceBy(path+".new", path, []byte(addressHead+address+"\n"), 0o600); err != nil {
 		return fmt.Errorf("noting the agent's address: %w", err)
 	}
 	return nil

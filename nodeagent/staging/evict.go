@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -97,7 +99,7 @@ func (c *Cache) makeRoom(uid uint32, n int64) error {
 		)
 	}
 	for c.total+n > c.limit {
-		victim := c.victim(held)
+		victim := c.victim(held, anyUser)
 		if victim == nil {
 			return fmt.Errorf("%w: files of jobs that wait or run take %d bytes of the %d that all may take (stage_limit), and %d more are asked for",
 				ErrFull, c.total, c.limit, n)
@@ -107,10 +109,36 @@ func (c *Cache) makeRoom(uid uint32, n int64) error {
 	return nil
 }
 
-// victim returns the file to remove next, nil if none can be removed. The caller holds mu.
-func (c *Cache) victim(held map[key]bool) *entry {
+// evict removes a file that no job needs if writing a user's file failed with err because the disk,
+// or the user's quota, is full. It reports whether to try again.
+func (c *Cache) evict(uid uint32, err error) bool {
+	of := anyUser
+	switch {
+	case errors.Is(err, unix.EDQUOT):
+		of = func(owner uint32) bool { return owner == uid }
+	case !errors.Is(err, unix.ENOSPC):
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	victim := c.victim(c.heldKeys(), of)
+	if victim == nil {
+		return false
+	}
+	c.discard(victim)
+	return true
+}
+
+func anyUser(uint32) bool { return true }
+
+// victim returns the file to remove next, among those of some users; nil if none can be removed.
+// The caller holds mu.
+func (c *Cache) victim(held map[key]bool, of func(uid uint32) bool) *entry {
 	bytes, oldest := make(map[uint32]int64), make(map[uint32]*entry)
 	for k, e := range c.entries {
+		if !of(k.uid) {
+			continue
+		}
 		bytes[k.uid] += e.bytes
 		if o := oldest[k.uid]; !c.pinned(e, held) && (o == nil || e.used < o.used) {
 			oldest[k.uid] = e

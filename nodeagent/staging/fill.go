@@ -55,17 +55,31 @@ func (f *filler) Write(data []byte) (int, error) {
 		}
 		f.room += granted
 	}
-	var n int
-	err := f.as.Do(func() (err error) {
-		n, err = f.file.Write(data)
-		return err
+	n := 0
+	err := f.cache.roomFor(f.entry.key.uid, func() error {
+		return f.as.Do(func() error {
+			written, err := f.file.Write(data[n:])
+			n += written
+			return err
+		})
 	})
 	f.sum.Write(data[:n])
 	f.entry.grow(n)
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		err = fmt.Errorf("%w: %s has no space left (%w); make room, or empty it with 'scored stage clear'", ErrFull, f.cache.dir, err)
-	}
 	return n, err
+}
+
+// roomFor calls write, and while the disk or the user's quota is full removes a file that no job
+// needs and calls it again. The error of a full disk wraps ErrFull.
+func (c *Cache) roomFor(uid uint32, write func() error) error {
+	err := write()
+	for c.evict(uid, err) {
+		err = write()
+	}
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("%w: %s has no space left, though all files that no job needs were removed (%w); make room there",
+			ErrFull, c.dir, err)
+	}
+	return err
 }
 
 // fill fetches a file, verifies it, and gives it its name.
@@ -135,18 +149,20 @@ func (f *filler) check() error {
 
 // openPart makes the file for an incomplete entry.
 func (c *Cache) openPart(u *launch.User, as *launch.Actor, e *entry) (file *os.File, err error) {
-	if err := c.makeUserDir(u); err != nil {
+	if err := c.roomFor(u.UID, func() error { return c.makeUserDir(u) }); err != nil {
 		return nil, err
 	}
-	err = as.Do(func() (err error) {
-		file, err = os.CreateTemp(c.userDir(u.UID), hex.EncodeToString(e.key.sum[:])+partInfix)
-		if err == nil {
-			err = file.Chmod(fileMode)
-		}
-		return err
+	err = c.roomFor(u.UID, func() error {
+		return as.Do(func() (err error) {
+			file, err = os.CreateTemp(c.userDir(u.UID), hex.EncodeToString(e.key.sum[:])+partInfix)
+			if err == nil {
+				err = file.Chmod(fileMode)
+			}
+			return err
+		})
 	})
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
-		return nil, fmt.Errorf("%w: %s has no space left; make room, or empty it with 'scored stage clear'", ErrFull, c.dir)
+	if errors.Is(err, ErrFull) {
+		return nil, err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("making a file for a job's: %w", err)

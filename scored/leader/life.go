@@ -98,6 +98,7 @@ func (c *controller) stepStarting(j *job, e event) {
 	case evPrepared:
 		c.onNodePrepared(j, e.part) // the last: to running
 	case evStop:
+		c.orderEnd(j, e.verdict) // before kill, whose effect does not wait for the end in the log
 		c.kill(j, e.verdict.GetMessage())
 		c.becomeDone(j, e.verdict)
 	case evPartLost:

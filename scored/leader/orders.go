@@ -25,10 +25,15 @@ func (c *controller) orderEnd(j *job, v *scorev1.Verdict) {
 // orderRequeue logs that a job is to restart before its ranks are killed, marks the job so, and
 // returns the verdict with which its ranks end.
 func (c *controller) orderRequeue(j *job, because string) *scorev1.Verdict {
-	if c.protocol >= protocol.Orders {
-		c.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
-	}
+	c.logRequeue(j, because)
 	return j.endToRequeue(because)
+}
+
+func (c *controller) logRequeue(j *job, because string) {
+	if c.protocol < protocol.Orders {
+		return
+	}
+	c.propose(&statepb.Command{Command: &statepb.Command_OrderRequeue{OrderRequeue: &statepb.OrderRequeue{JobId: j.id, Because: because}}})
 }
 
 // resumeOrders carries out an earlier leader's orders for jobs that have places.

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/scored/api/protocol"
+	"score/scored/api/scorev1"
 
 	"go.uber.org/zap"
 )
@@ -30,13 +31,19 @@ func (c *controller) requeueFor(j *job, by, reason string) error {
 		because += " (" + reason + ")"
 	}
 	c.log("job is requeued", zap.Uint64("job", j.id), zap.String("by", by), zap.String("reason", reason))
-	v := c.orderRequeue(j, because) // restarting, so that this does not count as a failed start
-	if j.state == starting && !j.inherited {
-		v = c.withdraw(j, nil, because)
-	}
-	c.becomeEnding(j, v)
+	c.becomeEnding(j, c.endForRequeue(j, because))
 	c.finishIfDone(j)
 	return nil
+}
+
+// endForRequeue returns the verdict with which the job's ranks end, if it has any yet.
+func (c *controller) endForRequeue(j *job, because string) *scorev1.Verdict {
+	if j.state == starting && !j.inherited {
+		v := c.withdraw(j, nil, because)
+		j.restarting = true // so that this does not count as a failed start
+		return v
+	}
+	return c.orderRequeue(j, because)
 }
 
 // endInsteadOfRequeue ends a job that was to restart. On a lost node its ranks may live on, since

@@ -2,8 +2,10 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"score/scored/api"
 	"score/scored/api/scorev1"
+	"score/scored/leader"
 	"score/tests/await"
 	"slices"
 	"strings"
@@ -38,6 +40,18 @@ func TestStagedFilesAreChecked(t *testing.T) {
 		if err := checkStagedFiles(files); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
+	}
+}
+
+// Who sends files begins again if the node is lost, and not if it refuses them.
+func TestNotStaged(t *testing.T) {
+	lost := notStaged("n1", connect.NewError(connect.CodeCanceled, errors.New("http2: client conn is closed")))
+	if connect.CodeOf(lost) != connect.CodeUnavailable || !strings.Contains(lost.Error(), "the connection to node n1 was lost") {
+		t.Errorf("a node that is lost: %v", lost)
+	}
+	refused := notStaged("n1", connect.NewWireError(connect.CodeResourceExhausted, errors.New("no room")))
+	if !errors.Is(refused, leader.ErrState) || !strings.Contains(refused.Error(), "node n1 does not take the job's files: no room") {
+		t.Errorf("a node that refuses: %v", refused)
 	}
 }
 

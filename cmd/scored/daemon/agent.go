@@ -23,7 +23,8 @@ once. Without a certificate the agent needs the key file.
 An agent of root runs jobs of all users. An agent of another user runs only that user's.
 
 If its node was removed from the cluster, or its certificate was revoked, the agent ends
-the jobs of the node and exits with code 78. Restarting it does not help.
+the jobs of the node and exits with code 78. It exits so, too, if the files of its
+certificate are damaged. Restarting it does not help.
 
 In a cluster with certificates the agent serves the users of its host if no server runs
 there: it accepts calls of scrun and scored at agent.socket and forwards them to a

@@ -77,7 +77,7 @@ func (j joining) admit(ctx context.Context, c config.Config, token *pki.Token, o
 		return c, err
 	}
 	dir := certificateDir(c.Cluster, j.role.pki, name)
-	if pki.Joined(dir) {
+	if pki.Joined(dir) && !pki.NeedsToken(dir, time.Now) {
 		fmt.Fprintf(out, "scored: %s %s has joined already; the token is not used\n", j.role.noun, name)
 		return c, nil
 	}

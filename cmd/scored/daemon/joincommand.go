@@ -34,8 +34,8 @@ it from standard input, where other users do not see it.
   ssh host2 systemctl enable --now score-server
 
 A server counts among the cluster's servers after its first start. A daemon that has
-joined before does not use the token. 'scored agent --join' and 'scored server --join'
-join and then run the daemon.`,
+joined before does not use the token, unless its certificate is damaged or has
+expired. 'scored agent --join' and 'scored server --join' join and then run the daemon.`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) != 1 {
 				return errors.New("name one token, or - to read it; 'scored token create' on a server prints one")

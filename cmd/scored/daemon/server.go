@@ -28,8 +28,9 @@ its configuration again; log.level changes at once.
 
 If the disk of its data directory is full, fails, or does not answer for five seconds,
 the server stops leading and exits with code 74; a service manager then restarts it. If
-it was removed from the cluster, or its program is too old for the log that the other
-servers have written, it exits with code 78. Restarting it does not help.
+it was removed from the cluster, its program is too old for the log that the other
+servers have written, or the files of its certificate are damaged, it exits with code
+78. Restarting it does not help.
 
 A cluster with certificates may have several servers, usually three or five. Each has a
 copy of the cluster's state. One of them leads; if it is lost, another one leads within
@@ -153,7 +154,8 @@ func coded(err error) error {
 	switch {
 	case errors.Is(err, replica.ErrDisk):
 		return &cli.ExitError{Code: exitDisk, Err: err}
-	case errors.Is(err, server.ErrRemoved), errors.Is(err, nodeagent.ErrRemoved), errors.Is(err, state.ErrProtocol):
+	case errors.Is(err, server.ErrRemoved), errors.Is(err, nodeagent.ErrRemoved), errors.Is(err, state.ErrProtocol),
+		errors.Is(err, pki.ErrDamaged):
 		return &cli.ExitError{Code: exitForGood, Err: err}
 	}
 	return err

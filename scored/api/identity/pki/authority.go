@@ -103,7 +103,11 @@ func (a *Authority) Key() ([]byte, error) { return x509.MarshalPKCS8PrivateKey(a
 
 // NewServersAuthority makes the authority from the certificate and the key that a server was given.
 func NewServersAuthority(cert *x509.Certificate, key []byte) (*Authority, error) {
-	return authorityOf(cert, key, "what the server sent")
+	a, err := authorityOf(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("%w: what the server sent: %w", ErrFiles, err)
+	}
+	return a, nil
 }
 
 // Digest identifies an authority in a token.

@@ -49,10 +49,24 @@ const (
 // ErrFiles is wrapped by errors of the files; the sentence says what to do.
 var ErrFiles = errors.New("certificates")
 
+// ErrDamaged is wrapped by those of files that are there and hold no certificate or key, or another's.
+// Only an administrator can help.
+var ErrDamaged = fmt.Errorf("%w: a file is damaged", ErrFiles)
+
 // Joined reports whether a directory holds a daemon's certificate.
 func Joined(dir string) bool {
 	_, err := os.Lstat(filepath.Join(dir, DaemonFile))
 	return err == nil
+}
+
+// NeedsToken reports whether the certificate in a directory is damaged, incomplete or has expired: the
+// daemon can only join again.
+func NeedsToken(dir string, now func() time.Time) bool {
+	own, err := Load(dir, now)
+	if err != nil {
+		return errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist)
+	}
+	return FaultOf(own.Check()) == FaultExpired
 }
 
 // Bootstrap determines how a server that has a certificate and no state gets its state.
@@ -117,7 +131,7 @@ func Load(dir string, now func() time.Time) (*Credentials, error) {
 	}
 	own, err := tls.X509KeyPair(data, data)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w; join again with a new token", ErrFiles, path, err)
+		return nil, fmt.Errorf("%w: %s: %w; join again with a new token", ErrDamaged, path, err)
 	}
 	return newCredentials(authority, &own, now)
 }
@@ -130,11 +144,11 @@ func loadAuthority(dir string) (*x509.Certificate, error) {
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != pemCertificate {
-		return nil, fmt.Errorf("%w: %s holds no certificate; copy it from another host of the cluster", ErrFiles, path)
+		return nil, fmt.Errorf("%w: %s holds no certificate; copy it from another host of the cluster", ErrDamaged, path)
 	}
 	authority, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFiles, path, err)
+		return nil, fmt.Errorf("%w: %s: %w; copy it from another host of the cluster", ErrDamaged, path, err)
 	}
 	return authority, nil
 }
@@ -155,20 +169,29 @@ func LoadAuthority(dir string) (*Authority, error) {
 
 func parseAuthority(cert *x509.Certificate, key []byte, from string) (*Authority, error) {
 	block, _ := pem.Decode(key)
-	if block == nil || block.Type != pemKey {
-		return nil, fmt.Errorf("%w: %s holds no key", ErrFiles, from)
+	err := errNoKey
+	if block != nil && block.Type == pemKey {
+		var a *Authority
+		if a, err = authorityOf(cert, block.Bytes); err == nil {
+			return a, nil
+		}
 	}
-	return authorityOf(cert, block.Bytes, from)
+	return nil, fmt.Errorf("%w: %s: %w; copy it and %s from another server, or from where you keep a copy", ErrDamaged, from, err, AuthorityFile)
 }
 
-func authorityOf(cert *x509.Certificate, key []byte, from string) (*Authority, error) {
+var (
+	errNoKey    = errors.New("it holds no key")
+	errOtherKey = errors.New("the key is not that of the authority's certificate")
+)
+
+func authorityOf(cert *x509.Certificate, key []byte) (*Authority, error) {
 	parsed, err := x509.ParsePKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrFiles, from, err)
+		return nil, err
 	}
 	private, ok := parsed.(*ecdsa.PrivateKey)
 	if !ok || !private.PublicKey.Equal(cert.PublicKey) {
-		return nil, fmt.Errorf("%w: the key in %s is not that of the authority's certificate", ErrFiles, from)
+		return nil, errOtherKey
 	}
 	return &Authority{cert: cert, key: private}, nil
 }
@@ -264,7 +287,7 @@ func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrFiles, err)
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is not a regular file", ErrFiles, path)
+		return nil, fmt.Errorf("%w: %s is not a regular file: put the file itself there", ErrFiles, path)
 	}
 	if err := check(info); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestFiles(t *testing.T) {
@@ -91,6 +92,54 @@ func TestBadFiles(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// A daemon joins again if its certificate is damaged or too old, not if it is good or only the clock or
+// the mode of the file is wrong.
+func TestNeedsToken(t *testing.T) {
+	truncate := func(file string) func(string) error {
+		return func(dir string) error { return os.Truncate(filepath.Join(dir, file), 300) }
+	}
+	for name, c := range map[string]struct {
+		spoil func(dir string) error
+		now   time.Duration
+		want  bool
+	}{
+		"good":           {func(string) error { return nil }, 0, false},
+		"torn":           {truncate(DaemonFile), 0, true},
+		"torn authority": {truncate(AuthorityFile), 0, true},
+		"no authority":   {func(dir string) error { return os.Remove(filepath.Join(dir, AuthorityFile)) }, 0, true},
+		"expired":        {func(string) error { return nil }, 2 * DefaultLife, true},
+		"of tomorrow":    {func(string) error { return nil }, -24 * time.Hour, false},
+		"open to others": {func(dir string) error { return os.Chmod(filepath.Join(dir, DaemonFile), 0o640) }, 0, false},
+	} {
+		dir, at := t.TempDir(), &clock{epoch}
+		if err := errors.Join(daemon(t, newAuthority(t), Name{"c1", Agent, "n1"}, at.now).Save(dir), c.spoil(dir)); err != nil {
+			t.Fatal(err)
+		}
+		if got := NeedsToken(dir, func() time.Time { return epoch.Add(c.now) }); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// The key of the authority that is damaged, or another's.
+func TestBadAuthorityKey(t *testing.T) {
+	for name, spoil := range map[string]func(path string) error{
+		"torn":      func(path string) error { return os.Truncate(path, 100) },
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"another's": func(path string) error { return newAuthority(t).Save(filepath.Dir(path)) },
+	} {
+		dir := t.TempDir()
+		authority := newAuthority(t)
+		err := errors.Join(authority.Save(dir), spoil(filepath.Join(dir, AuthorityKeyFile)), saveAuthority(dir, authority.Certificate()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := LoadAuthority(dir); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "from another server") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -83,7 +83,7 @@ func checkTime(leaf *x509.Certificate, name Name, now time.Time) error {
 		return refuse(
 			FaultExpired,
 			name,
-			"the certificate of %s expired %s ago, by this host's clock (%s); renew it with 'scored cert renew', or set the clock",
+			"the certificate of %s expired %s ago, by this host's clock (%s); join it again with a new token, or set the clock",
 			name,
 			about(late),
 			stamp(now),
