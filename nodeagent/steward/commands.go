@@ -119,7 +119,7 @@ func (j *job) resolve() error {
 // searchPath lists the directories in which a program without a slash in its name is looked for.
 // For spawned programs the last is the working directory, as with mpirun.
 func (j *job) searchPath(c *command) string {
-	path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
+	path := environ.Value(environ.Override(j.spec.GetEnv(), c.env), "PATH")
 	if path == "" {
 		path = launch.DefaultPath
 	}
