@@ -99,6 +99,7 @@ type devCluster struct {
 }
 
 func runDev(ctx context.Context, o devOptions) (err error) {
+	defer func() { err = client.NoRoom(err) }()
 	_ = realtime.CalmMonitor(realtime.MonitorSlack)
 	realtime.CalmCollector()
 	cpus, memory, err := machine()
