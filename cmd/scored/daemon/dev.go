@@ -100,7 +100,7 @@ type devCluster struct {
 
 func runDev(ctx context.Context, o devOptions) (err error) {
 	defer func() { err = client.NoRoom(err) }()
-	_ = realtime.CalmMonitor(realtime.MonitorSlack)
+	_ = realtime.CalmMonitor(realtime.MonitorSlack) // an ordinary user has no right to it, and no need
 	realtime.CalmCollector()
 	cpus, memory, err := machine()
 	if err != nil {

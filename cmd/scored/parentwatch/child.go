@@ -35,7 +35,7 @@ func Inherited() (*Line, error) {
 
 // watch waits until the parent's end closes, or Close is called.
 func (l *Line) watch() {
-	_, _ = io.Copy(io.Discard, l.conn)
+	_, _ = io.Copy(io.Discard, l.conn) // an error is the end, too
 	close(l.gone)
 }
 

@@ -97,6 +97,7 @@ func connOf(fd int) (*net.UnixConn, error) {
 
 // await reads the child's only message.
 func (c *Child) await(ctx context.Context) (string, error) {
+	// It fails only on a closed line.
 	stop := context.AfterFunc(ctx, func() { _ = c.line.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := bufio.NewReaderSize(c.line, maxLine).ReadString('\n')
