@@ -70,7 +70,7 @@ func (all *accounts) of(uid uint32, name string) *account {
 // ofOwner returns the account of a job's owner.
 func (all *accounts) ofOwner(j *job) *account { return all.of(j.user.GetUid(), j.user.GetUser()) }
 
-// put replaces an account by one of which the state has a record.
+// put replaces an account by one that the state has recorded.
 func (all *accounts) put(a *account) { all.byUID[a.uid] = a }
 
 // add counts a job that waits or runs. A user without others gets points for it soon.

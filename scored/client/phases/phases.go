@@ -103,8 +103,8 @@ func nodesOf(job *scorev1.Job) []node {
 	nodes := make([]node, len(job.GetPlaces()))
 	for i, place := range job.GetPlaces() {
 		nodes[i] = node{name: place.GetNode(), ranks: len(place.GetRanks()), start: &scorev1.NodeStart{}}
-		if told := job.GetStart().GetNodes(); i < len(told) {
-			nodes[i].start, nodes[i].contacts = told[i], told[i].GetContacts()
+		if starts := job.GetStart().GetNodes(); i < len(starts) {
+			nodes[i].start, nodes[i].contacts = starts[i], starts[i].GetContacts()
 		}
 	}
 	return nodes
