@@ -80,7 +80,7 @@ func attach(file *os.File) (*Image, error) {
 		return nil, err
 	}
 	if err := img.adopt(); err != nil {
-		_ = unix.Munmap(img.mem)
+		_ = unix.Munmap(img.mem) // the caller gets the first error
 		return nil, err
 	}
 	return img, nil

@@ -125,6 +125,7 @@ func futex(word *uint32, op, value uint32, timeout time.Duration) {
 	if op == futexWake {
 		p = nil
 	}
+	// Waiters look again in any case.
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), uintptr(op), uintptr(value), uintptr(p), 0, 0)
 }
 

@@ -134,12 +134,6 @@ func (m *Machine) Loose() bool {
 // State returns the step of the switch in progress, or Steady.
 func (m *Machine) State() Step { return m.state }
 
-// InForce returns the term and version of the present plan, and the present slot. ok is false
-// before the first plan.
-func (m *Machine) InForce() (term, version uint64, on Slot, ok bool) {
-	return m.cur.plan.Term, m.cur.plan.Version, m.slot, m.cur.present
-}
-
 // Job describes a job.
 type Job struct {
 	ID          JobID

@@ -64,9 +64,8 @@ func TestUsage(t *testing.T) {
 	if _, ok := m.Job(3, at); ok {
 		t.Error("job 3 is known")
 	}
-	term, version, on, ok := m.InForce()
-	if term != 1 || version != 1 || on.Round != 2 || on.Pos != 0 || !ok {
-		t.Errorf("in force: %d.%d %+v %v", term, version, on, ok)
+	if plan, on := m.cur.plan, m.slot; plan.Term != 1 || plan.Version != 1 || on.Round != 2 || on.Pos != 0 || !m.cur.present {
+		t.Errorf("in force: %d.%d %+v %v", plan.Term, plan.Version, on, m.cur.present)
 	}
 }
 

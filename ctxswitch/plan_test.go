@@ -209,7 +209,7 @@ func TestOffsetNeitherRepeatsNorSkips(t *testing.T) {
 		}
 		m.Handle(now, OffsetChanged(1, 0))
 		m.Handle(now, PlanArrived(p))
-		_, _, on, _ := m.InForce()
+		on := m.slot
 		for range rapid.IntRange(1, 60).Draw(t, "moves") {
 			if rapid.Bool().Draw(t, "boundary") {
 				now, _ = m.cur.nextChange(m.slot)
@@ -217,11 +217,10 @@ func TestOffsetNeitherRepeatsNorSkips(t *testing.T) {
 				m.Handle(now, OffsetChanged(1, rapid.Int64Range(-ms, ms).Draw(t, "offset")))
 			}
 			m.Handle(now, Tick())
-			_, _, next, _ := m.InForce()
-			if next != on && next.Start != on.End {
-				t.Fatalf("after %+v came %+v", on, next)
+			if m.slot != on && m.slot.Start != on.End {
+				t.Fatalf("after %+v came %+v", on, m.slot)
 			}
-			on = next
+			on = m.slot
 		}
 		if n := m.Count(CountMissedBoundaries); n > 0 {
 			t.Fatalf("%d boundaries missed", n)

@@ -105,7 +105,7 @@ func (m *Machine) checkSize(r *Request) error {
 	return err
 }
 
-// shortage names the resource of which the nodes have too little for r.
+// shortage names the resource that the nodes lack for r.
 func (m *Machine) shortage(r *Request, nodes []*node) error {
 	if r.Nodes > len(nodes) {
 		return fmt.Errorf("%w: the job asks for %d, the cluster has %d", ErrTooManyNodes, r.Nodes, len(nodes))

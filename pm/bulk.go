@@ -131,7 +131,7 @@ func (b *Bulk) Next() (f Frame, n int, ok bool) {
 			b.head = h
 			return Frame{Rank: int(h.From), Call: h.Call, Token: h.Token, At: h.At}, int(h.Size), true
 		}
-		_, _ = b.port.Take(nil)
+		_, _ = b.port.Take(nil) // nobody waits for this frame
 	}
 }
 

@@ -82,7 +82,7 @@ func (w *watcher) disarm() {
 	one := [8]byte{1}
 	_, _ = unix.Write(w.stop, one[:]) // it cannot overflow
 	<-w.ended
-	_, _ = unix.Read(w.stop, one[:])
+	_, _ = unix.Read(w.stop, one[:]) // it takes what Write has put there
 	w.busy = false
 }
 

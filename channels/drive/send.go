@@ -33,7 +33,7 @@ func (d *Driver) open(rank uint32) (*peer, error) {
 	}
 }
 
-// Abandon gives back what Reserve took.
+// Abandon gives back what Reserve took. An error is damage by the rank, to its own messages.
 func (d *Driver) Abandon(k channels.Kept) { _ = d.buf.Free(k) }
 
 // Commit sends a message that was reserved and filled.

@@ -112,7 +112,7 @@ func hash(rank uint32, key string) uint32 {
 
 // word is the first eight bytes of a text.
 func word(s string) uint64 {
-	_ = s[7]
+	_ = s[7] // one check of the bound for all that follow
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }

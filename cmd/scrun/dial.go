@@ -51,7 +51,7 @@ func embed(ctx context.Context) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &connection{Client: client.New(own.Said()), own: own}, nil
+	return &connection{Client: client.New(own.ReadyText()), own: own}, nil
 }
 
 // findScored returns the path of scored. It prefers the program in scrun's directory, since both

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -18,7 +19,7 @@ func describeJob(job *scorev1.Job, ranks []*scorev1.RankState) []string {
 		return lines
 	}
 	for _, group := range groupRanks(ranks) {
-		lines = append(lines, fmt.Sprintf("%s %s on %s %s", plural(len(group.ranks), "rank", "ranks"), rankList(group.ranks), group.node, group.state))
+		lines = append(lines, fmt.Sprintf("%s %s on %s %s", plural.Word(len(group.ranks), "rank", "ranks"), rankList(group.ranks), group.node, group.state))
 	}
 	return lines
 }
@@ -51,7 +52,7 @@ func placeWords(places []*scorev1.NodePlace) string {
 	words := make([]string, 0, len(places))
 	for _, place := range places {
 		ranks := place.GetRanks()
-		words = append(words, fmt.Sprintf("%s (%s %s)", place.GetNode(), plural(len(ranks), "rank", "ranks"), rankList(ranks)))
+		words = append(words, fmt.Sprintf("%s (%s %s)", place.GetNode(), plural.Word(len(ranks), "rank", "ranks"), rankList(ranks)))
 	}
 	return strings.Join(words, ", ")
 }
@@ -99,11 +100,4 @@ func rankList(ranks []uint32) string {
 		i = last + 1
 	}
 	return out.String()
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }

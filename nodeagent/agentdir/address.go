@@ -59,4 +59,4 @@ func NoteAddress(dir, address string) error {
 
 // ForgetAddress removes the stored address. Call it when no job runs on, so that no other node
 // looks for the agent there.
-func ForgetAddress(dir string) { _ = os.Remove(filepath.Join(dir, addressName)) }
+func ForgetAddress(dir string) { _ = os.Remove(filepath.Join(dir, addressName)) } // a new address replaces it

@@ -55,7 +55,7 @@ func Lock(dir string) (unlock func(), err error) {
 		return nil, fmt.Errorf("locking the run directory %s: %w", dir, err)
 	}
 	return func() {
-		_ = os.Remove(lock.Name())
+		_ = os.Remove(lock.Name()) // a file that stays is locked again
 		lock.Close()
 	}, nil
 }

@@ -114,6 +114,7 @@ func (g *gossiper) deliver(item gossip.Item) {
 	group.options.Metrics.Add(metrics.FailuresReceived, 1)
 	if item.Kind == gossip.RankLost || item.Kind == gossip.RankReborn {
 		if steward := group.options.Steward(); steward != nil {
+			// A lost steward ends the job.
 			_ = steward.RankFailure(&stewardpb.RankFailure{Rank: item.Rank, Incarnation: item.Incarnation, Fences: item.Fences})
 		}
 		return
@@ -125,6 +126,7 @@ func (g *gossiper) deliver(item gossip.Item) {
 		zap.String("reason", item.Reason),
 	)
 	if steward := group.options.Steward(); steward != nil && item.Kind == gossip.PartLost {
+		// A lost steward ends the job.
 		_ = steward.PartLost(&stewardpb.PartLost{NodeIndex: uint32(item.Node), Reason: item.Reason})
 	}
 	group.options.Go(func() {

@@ -5,9 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
+	"score/scored/api/environ"
 	"score/scored/api/scorev1"
-	"slices"
-	"strings"
 )
 
 const (
@@ -62,14 +61,8 @@ func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, e
 
 // prepend adds a directory to the front of a variable's list.
 func prepend(env []string, name, dir string) []string {
-	for i, v := range env {
-		if value, ok := strings.CutPrefix(v, name+"="); ok {
-			env = slices.Clone(env)
-			if env[i] = name + "=" + dir; value != "" {
-				env[i] += ":" + value
-			}
-			return env
-		}
+	if list := environ.Value(env, name); list != "" {
+		dir += ":" + list
 	}
-	return append(env, name+"="+dir)
+	return environ.Override(env, []string{name + "=" + dir})
 }

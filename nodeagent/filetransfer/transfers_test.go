@@ -61,8 +61,10 @@ func TestStageTree(t *testing.T) {
 func TestPrepend(t *testing.T) {
 	for _, test := range []struct{ env, want []string }{
 		{[]string{"A=1"}, []string{"A=1", "P=/d"}},
-		{[]string{"P=/x", "A=1"}, []string{"P=/d:/x", "A=1"}},
+		{[]string{"P=/x", "A=1"}, []string{"A=1", "P=/d:/x"}},
 		{[]string{"P="}, []string{"P=/d"}},
+		// getenv finds the first setting, the dynamic loader the last: there is one.
+		{[]string{"P=/x", "P=/y"}, []string{"P=/d:/x"}},
 	} {
 		before := slices.Clone(test.env)
 		if diff := cmp.Diff(test.want, prepend(test.env, "P", "/d")); diff != "" || !slices.Equal(before, test.env) {

@@ -73,7 +73,7 @@ func (j *Job) apply(effect jobstate.Effect) {
 		_ = steward.Container.Kill(time.Now().Add(jobstate.KillAlone)) // the next attempt kills the rest
 	case jobstate.KillPatiently:
 		j.options.Logger.Warn("a steward does not end its job", zap.Uint64("job", j.id), zap.Int("steward", steward.Pid()))
-		_ = steward.Container.Kill(time.Now().Add(killAttempt))
+		_ = steward.Container.Kill(time.Now().Add(killAttempt)) // as above
 	case jobstate.EndSteward:
 		steward.KillProcess()
 	case jobstate.ReportLoss:

@@ -167,6 +167,6 @@ func (r *Reaper) reapOrphan() bool {
 	if !ok || r.ranks[pid] != nil {
 		return false
 	}
-	_, _ = wait4(pid, nil, unix.WNOHANG, nil)
+	_, _ = wait4(pid, nil, unix.WNOHANG, nil) // it has ended
 	return true
 }

@@ -54,5 +54,6 @@ func mapping(line, program string) (from, to uintptr, ok bool) {
 // populate maps the pages of a range, which must be from /proc/self/maps. It makes no slice of the
 // memory, and only changes page tables.
 func populate(from, to uintptr) {
+	// Before Linux 5.14 faults map them.
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_POPULATE_READ)
 }

@@ -106,7 +106,7 @@ func (c *Cache) fill(ctx context.Context, u *launch.User, e *entry, fetch Fetch)
 	e.mu.Unlock()
 	part.Close()
 	if err != nil {
-		_ = as.Do(func() error { return os.Remove(part.Name()) })
+		_ = as.Do(func() error { return os.Remove(part.Name()) }) // a sweep removes what stays
 		return err
 	}
 	e.end(nil)

@@ -106,8 +106,8 @@ func (s *Sink) close() error {
 
 // withoutPath returns the kernel's error without the path, which the sentence already has.
 func withoutPath(err error) error {
-	if said, ok := errors.AsType[*fs.PathError](err); ok {
-		return said.Err
+	if pathError, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathError.Err
 	}
 	return err
 }

@@ -119,7 +119,7 @@ func (j *job) resolve() error {
 // searchPath lists the directories in which a program without a slash in its name is looked for.
 // For spawned programs the last is the working directory, as with mpirun.
 func (j *job) searchPath(c *command) string {
-	path := valueOf(environ.Override(j.spec.GetEnv(), c.env), "PATH")
+	path := environ.Value(environ.Override(j.spec.GetEnv(), c.env), "PATH")
 	if path == "" {
 		path = launch.DefaultPath
 	}
@@ -145,13 +145,12 @@ func (j *job) stagedPath(program string) string {
 
 // rankApps returns the command number of each rank; nil: all run the same command.
 func (j *job) rankApps() []int32 {
-	first := int32(j.spec.GetAppnum())
-	if len(j.commands) == 1 && first == 0 {
+	if len(j.commands) == 1 {
 		return nil
 	}
 	apps := make([]int32, j.size())
 	for rank := range apps {
-		apps[rank] = first + int32(j.app(uint32(rank)))
+		apps[rank] = int32(j.app(uint32(rank)))
 	}
 	return apps
 }

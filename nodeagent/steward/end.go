@@ -142,12 +142,12 @@ func (s *steward) sweep() {
 	s.acknowledge()
 	j, container, last, stored := s.job, s.job.container, s.life.Killed(), s.job.stored
 	s.help(func() {
-		for told := false; ; told = true {
+		for noted := false; ; noted = true {
 			err := container.Kill(time.Now().Add(killWait))
 			if err == nil {
 				break
 			}
-			if !told {
+			if !noted {
 				s.loop.Post(func() { s.noteStuck(err) })
 			}
 			time.Sleep(sweepPause)

@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
+	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 	"strconv"
 	"sync/atomic"
@@ -178,16 +179,7 @@ func (j *job) allCPUs() (ids []int) {
 }
 
 // variable returns the value of a variable of the user's environment.
-func (j *job) variable(name string) string { return valueOf(j.spec.GetEnv(), name) }
-
-func valueOf(env []string, name string) string {
-	for _, v := range env {
-		if len(v) > len(name) && v[len(name)] == '=' && v[:len(name)] == name {
-			return v[len(name)+1:]
-		}
-	}
-	return ""
-}
+func (j *job) variable(name string) string { return environ.Value(j.spec.GetEnv(), name) }
 
 // streams returns how many output streams each rank has.
 func (j *job) streams() int {

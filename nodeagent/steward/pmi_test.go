@@ -276,10 +276,10 @@ func TestSpawnedChild(t *testing.T) {
 	a.run(1, speaking(`echo $PMI_SPAWNED; say "cmd=get kvsname=score_7 key=K"; echo "$a"
 say "cmd=get_appnum"; echo "$a"; say "cmd=get_universe_size"; echo "$a"; say "cmd=finalize"`),
 		func(p *stewardpb.PrepareJob) {
-			p.Job.ParentJob, p.Job.Preput, p.Job.UniverseSize, p.Job.Spec.Appnum = 3, map[string]string{"K": "V"}, 12, 2
+			p.Job.ParentJob, p.Job.Preput, p.Job.UniverseSize = 3, map[string]string{"K": "V"}, 12
 		})
 	out := readAll(t, a.stdio())[stream{0, 1}]
-	want := "1\ncmd=get_result rc=0 msg=success value=V\ncmd=appnum appnum=2\ncmd=universe_size size=12\n"
+	want := "1\ncmd=get_result rc=0 msg=success value=V\ncmd=appnum appnum=0\ncmd=universe_size size=12\n"
 	if out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}

@@ -37,7 +37,7 @@ func (s *steward) acceptPMIx() {
 		return
 	}
 	// Answers are single small packets on which a rank waits.
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // without it they come later
 	c := &pmixConn{owner: owner}
 	e.conns[id] = c
 	if err := s.clients.open(&c.conn, fd, loop.Tag{Kind: kindPMIx, Index: int32(id)}); err != nil {

@@ -77,7 +77,7 @@ func (j *job) removeLeftovers() {
 	if j.pmix == nil {
 		return
 	}
-	_ = launch.AsUser(j.user, func() error {
+	_ = launch.AsUser(j.user, func() error { // what stays is the user's
 		for _, c := range j.pmix.cleanups {
 			c.remove()
 		}

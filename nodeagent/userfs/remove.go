@@ -137,7 +137,7 @@ func (t *tree) move(dir *os.File, name string) error {
 	from, top := int(dir.Fd()), int(t.top.Fd())
 	err := unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
 	if errors.Is(err, unix.EACCES) { // its entry for the parent changes, which needs the right to write
-		_ = unix.Fchmodat(from, name, ownerAll, 0)
+		_ = unix.Fchmodat(from, name, ownerAll, 0) // the second attempt meets the cause
 		err = unix.Renameat2(from, name, top, to, unix.RENAME_NOREPLACE)
 	}
 	if errors.Is(err, unix.EEXIST) {
@@ -175,7 +175,7 @@ func allow(dir *os.File) {
 func openOwn(dir *os.File, name string) (*os.File, error) {
 	child, err := openDir(dir, name)
 	if errors.Is(err, unix.EACCES) {
-		_ = unix.Fchmodat(int(dir.Fd()), name, ownerAll, 0)
+		_ = unix.Fchmodat(int(dir.Fd()), name, ownerAll, 0) // the second attempt meets the cause
 		child, err = openDir(dir, name)
 	}
 	return child, err

@@ -67,6 +67,6 @@ func lockFile(path string) (*os.File, error) {
 }
 
 func releaseLock(lock *os.File) {
-	_ = os.Remove(lock.Name())
+	_ = os.Remove(lock.Name()) // a file that stays is locked again
 	lock.Close()
 }

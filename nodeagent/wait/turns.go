@@ -15,7 +15,7 @@ type Turns struct {
 	users map[uint32]chan struct{} // has an element for each turn that is taken
 }
 
-// NewTurns returns Turns of which a user has as many at once.
+// NewTurns returns Turns. A user has at most that many at once.
 func NewTurns(most int) *Turns { return &Turns{most: most, users: make(map[uint32]chan struct{})} }
 
 // Take waits for a turn of the user, for the timeout at most or until ctx ends. It returns nil if

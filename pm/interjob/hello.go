@@ -62,7 +62,7 @@ func proof(key [KeyBytes]byte, who string, h *hello, nonce []byte) []byte {
 
 // introduce is the dialer's part.
 func introduce(c net.Conn, self, to Address) error {
-	_ = c.SetDeadline(time.Now().Add(helloTimeout))
+	_ = c.SetDeadline(time.Now().Add(helloTimeout)) // what follows meets the same error
 	h := newHello(self)
 	if _, err := c.Write(h[:]); err != nil {
 		return err
@@ -83,7 +83,7 @@ func introduce(c net.Conn, self, to Address) error {
 
 // meet is the listener's part. It returns the dialer's identity.
 func meet(c net.Conn, key [KeyBytes]byte) (identity, error) {
-	_ = c.SetDeadline(time.Now().Add(helloTimeout))
+	_ = c.SetDeadline(time.Now().Add(helloTimeout)) // what follows meets the same error
 	var h hello
 	if _, err := io.ReadFull(c, h[:]); err != nil {
 		return identity{}, err

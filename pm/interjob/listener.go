@@ -145,7 +145,7 @@ func (n *Node) acceptOnce() {
 		return
 	}
 	fd := -1
-	_ = raw.Control(func(listening uintptr) {
+	_ = raw.Control(func(listening uintptr) { // fd stays -1 if the file is closed
 		fd, _, err = unix.Accept4(int(listening), unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 	})
 	if err != nil || fd < 0 {

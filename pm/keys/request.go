@@ -35,6 +35,7 @@ func (j *Job) commit(ctx context.Context) error {
 // ask sends a request and waits for the answer. The caller holds mu.
 func (j *Job) ask(ctx context.Context, op wire.Op, body []byte) error {
 	conn := j.conn
+	// It fails only on a closed connection.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err := exchange(conn, op, body)
 	if !stop() && err == nil {

@@ -68,7 +68,7 @@ func score_wait(microseconds C.int64_t, w *C.score_watch) {
 		defer cancel()
 		ctx = short
 	}
-	_ = d.Wait(ctx)
+	_ = d.Wait(ctx) // the caller looks for itself, also when the time is over
 }
 
 // score_nap sleeps for a reader of a queue that is empty.

@@ -227,7 +227,7 @@ func go_pm_receive(h C.int, to *C.score_pm_message) C.int {
 	}
 	data, err := m.Bytes()
 	if err != nil {
-		_ = c.ch.ReleaseReceiveBuffer(m)
+		_ = c.ch.ReleaseReceiveBuffer(m) // the caller gets the first error
 		return errno(err)
 	}
 	*to = C.score_pm_message{

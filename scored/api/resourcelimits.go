@@ -69,14 +69,14 @@ func ParseLimits(text string) ([]*scorev1.ResourceLimit, error) {
 // the submitting process. Any process may raise a soft limit up to its hard one, so hard limits
 // bound both. Limits that are not claimed are those of the process.
 func BoundLimits(claimed, has []*scorev1.ResourceLimit) []*scorev1.ResourceLimit {
-	said := make(map[uint32]*scorev1.ResourceLimit, len(claimed))
+	claims := make(map[uint32]*scorev1.ResourceLimit, len(claimed))
 	for _, l := range claimed {
-		said[l.GetResource()] = l
+		claims[l.GetResource()] = l
 	}
 	bound := make([]*scorev1.ResourceLimit, len(has))
 	for i, l := range has {
 		soft, hard := l.GetSoft(), l.GetHard()
-		if wants := said[l.GetResource()]; wants != nil {
+		if wants := claims[l.GetResource()]; wants != nil {
 			hard = min(wants.GetHard(), hard)
 			soft = min(wants.GetSoft(), hard)
 		}

@@ -65,14 +65,14 @@ type Wait struct {
 	patience    Patience
 	notifyAfter time.Duration
 	since, gone time.Time // its beginning, and that of the latest time without any answer
-	told        bool
+	notified    bool
 }
 
 // NewWait returns a Wait that has not begun.
 func (p Patience) NewWait() *Wait { return &Wait{patience: p, notifyAfter: notifyAfter} }
 
 // Answered ends the wait.
-func (w *Wait) Answered() { w.since, w.gone, w.told = time.Time{}, time.Time{}, false }
+func (w *Wait) Answered() { w.since, w.gone, w.notified = time.Time{}, time.Time{}, false }
 
 // Continue reports whether to go on after a failure that may end by itself.
 func (w *Wait) Continue(now time.Time, err error) bool {
@@ -92,8 +92,8 @@ func (w *Wait) Continue(now time.Time, err error) bool {
 	if limit >= 0 && now.Sub(began) > limit {
 		return false
 	}
-	if !w.told && w.patience.Waiting != nil && now.Sub(w.since) >= w.notifyAfter {
-		w.told = true
+	if !w.notified && w.patience.Waiting != nil && now.Sub(w.since) >= w.notifyAfter {
+		w.notified = true
 		w.patience.Waiting(err)
 	}
 	return true

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,36 +17,50 @@ const (
 	maxUserDir = 52
 
 	usualTempDir = "/tmp"
+
+	runtimeVariable, tempVariable = "XDG_RUNTIME_DIR", "TMPDIR"
 )
 
 // UserDir returns the user's own directory for sockets: $XDG_RUNTIME_DIR/score, $TMPDIR/score-UID
 // where that is not usable, or else /tmp/score-UID. If it is missing the error is fs.ErrNotExist. A
 // directory to which others can write is an error, since they could listen in the user's name.
 func UserDir() (string, error) {
-	dir := ownUserDir()
+	dir, _ := ownUserDir()
 	return dir, checkOwn(dir, os.Getuid())
 }
 
 // MakeUserDir is UserDir, and makes the directory if it is missing.
 func MakeUserDir() (string, error) {
-	dir := ownUserDir()
+	dir, _ := ownUserDir()
 	if err := os.Mkdir(dir, 0o700); err != nil && !os.IsExist(err) {
 		return "", fmt.Errorf("cannot make the directory for sockets: %w", err)
 	}
 	return dir, checkOwn(dir, os.Getuid())
 }
 
-func ownUserDir() string {
-	runtimeDir := os.Getenv("XDG_RUNTIME_DIR")
+// NoRoom adds to the error of a full file system, if the user's directory is there, what to do. It
+// returns other errors as they are.
+func NoRoom(err error) error {
+	dir, variable := ownUserDir()
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	if !full || !strings.Contains(err.Error(), dir) {
+		return err
+	}
+	return fmt.Errorf("%w; free space in %s, or set %s to a directory with space", err, filepath.Dir(dir), variable)
+}
+
+// ownUserDir returns the user's directory and the environment variable that chooses its place.
+func ownUserDir() (dir, variable string) {
+	runtimeDir := os.Getenv(runtimeVariable)
 	// Another user's directory is what sudo leaves in the environment.
 	if dir := filepath.Join(runtimeDir, "score"); canHold(dir) && checkOwn(runtimeDir, os.Getuid()) == nil {
-		return dir
+		return dir, runtimeVariable
 	}
 	name := "score-" + strconv.Itoa(os.Getuid())
 	if dir := filepath.Join(os.TempDir(), name); canHold(dir) {
-		return dir
+		return dir, tempVariable
 	}
-	return filepath.Join(usualTempDir, name)
+	return filepath.Join(usualTempDir, name), tempVariable
 }
 
 // canHold reports whether a directory can be made and sockets in it have names that the kernel takes

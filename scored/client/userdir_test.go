@@ -1,9 +1,12 @@
 package client
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -27,6 +30,26 @@ func TestAdviceOnTheUsersDirectory(t *testing.T) {
 	} {
 		if err := checkOwn(test.path, test.uid); err == nil || !strings.HasSuffix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", test.path, err, test.want)
+		}
+	}
+}
+
+// TestNoRoom: the variable that chooses the place of a full directory is named, and for no other error.
+func TestNoRoom(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	t.Setenv("TMPDIR", temp)
+	dir, _ := ownUserDir()
+	full := &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.ENOSPC}
+	want := "; free space in " + temp + ", or set TMPDIR to a directory with space"
+	if err := NoRoom(full); !errors.Is(err, full) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	for _, other := range []error{
+		nil, &fs.PathError{Op: "mkdir", Path: dir, Err: syscall.EROFS}, &fs.PathError{Op: "mkdir", Path: "/other", Err: syscall.ENOSPC},
+	} {
+		if err := NoRoom(other); !errors.Is(err, other) || err != nil && err.Error() != other.Error() {
+			t.Errorf("%v became %v", other, err)
 		}
 	}
 }

@@ -20,8 +20,8 @@ func (c *controller) mayHaveChild(child *job) error {
 	case a.jobs >= limit:
 		return limitError("%d of your jobs wait or run already, with those that jobs spawn, and you may have %d", a.jobs, limit)
 	case a.bytes+child.bytes > maxBytesOfOne:
-		return fmt.Errorf("%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; give what is spawned fewer variables",
-			ErrImpossible, a.jobs, a.bytes>>20, maxBytesOfOne>>20)
+		return fmt.Errorf("%w: arguments and environments of %s take %d MiB, and may take %d; give what is spawned fewer variables",
+			ErrImpossible, yourJobs(a.jobs), a.bytes>>20, maxBytesOfOne>>20)
 	}
 	if n := child.parent.root().spawnedNow(); n >= maxChildren {
 		return fmt.Errorf("%w: the program has spawned %d jobs that wait or run, and there can be no more; wait until some have ended", ErrImpossible, n)

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -81,7 +82,7 @@ func (c *controller) sendPartsGone(j *job, n *node) {
 // lossHint returns what a user can do about the loss of a node.
 func (j *job) lossHint() string {
 	if j.spec.GetRequeue() && j.parents == 0 {
-		return fmt.Sprintf("it has restarted %d times, which is the limit", j.restarts)
+		return "it has restarted " + plural.Of(j.restarts, "time", "times") + ", which is the limit"
 	}
 	return "submit it again; with --requeue it restarts by itself"
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"score/gang"
 	"score/scored/api"
+	"score/scored/api/plural"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
@@ -71,7 +72,7 @@ func (c *controller) checkStarted() error {
 		return nil
 	}
 	if up := c.nodesUp(); up < c.startNodes {
-		return fmt.Errorf("%w: the cluster is starting, and %d of its %d nodes are connected", ErrStarting, up, c.startNodes)
+		return fmt.Errorf("%w: the cluster is starting, and %d of its %s connected", ErrStarting, up, plural.Of(c.startNodes, "node is", "nodes are"))
 	}
 	c.startNodes = 0
 	return nil

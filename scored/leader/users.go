@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/gang"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"time"
@@ -69,7 +70,7 @@ func (all *accounts) of(uid uint32, name string) *account {
 // ofOwner returns the account of a job's owner.
 func (all *accounts) ofOwner(j *job) *account { return all.of(j.user.GetUid(), j.user.GetUser()) }
 
-// put replaces an account by one of which the state has a record.
+// put replaces an account by one that the state has recorded.
 func (all *accounts) put(a *account) { all.byUID[a.uid] = a }
 
 // add counts a job that waits or runs. A user without others gets points for it soon.
@@ -94,6 +95,10 @@ func (all *accounts) remove(j *job) {
 	}
 }
 
+func yourJobs(n int) string {
+	return "your " + plural.Of(n, "job that waits or runs", "jobs that wait or run")
+}
+
 // admit refuses a job that exceeds its user's limits, which the sentence names. A job without a
 // limit of its own gets its user's.
 func (all *accounts) admit(j *job, caller Caller) error {
@@ -106,9 +111,9 @@ func (all *accounts) admit(j *job, caller Caller) error {
 		return limitError("%d of your jobs wait or run already, and you may have %d; wait until some have ended", a.jobs, limit)
 	case a.bytes+j.bytes > maxBytesOfOne:
 		return fmt.Errorf(
-			"%w: arguments and environments of your %d jobs that wait or run take %d MiB, and may take %d; pass fewer variables with --export, or wait until some have ended",
+			"%w: arguments and environments of %s take %d MiB, and may take %d; pass fewer variables with --export, or wait until some have ended",
 			ErrImpossible,
-			a.jobs,
+			yourJobs(a.jobs),
 			a.bytes>>20,
 			maxBytesOfOne>>20,
 		)

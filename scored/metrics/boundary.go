@@ -26,8 +26,8 @@ type boundary struct {
 
 // progress is the latest planned switch that a node has reported.
 type progress struct {
-	told int64 // cluster nanoseconds of the latest
-	at   time.Time
+	planned int64 // cluster nanoseconds of the latest
+	at      time.Time
 }
 
 // advance records the latest switch that the node has reported.
@@ -38,7 +38,7 @@ func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Bound
 	}
 	p.at = now
 	for _, b := range boundaries {
-		p.told = max(p.told, b.GetPlannedNanos())
+		p.planned = max(p.planned, b.GetPlannedNanos())
 	}
 	s.reporters[node] = p
 }
@@ -46,18 +46,18 @@ func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Bound
 // reportedByAll returns the instant up to which all nodes that switch have reported. With one node
 // it returns the earliest instant: others may switch too and not have reported yet.
 func (s *Switches) reportedByAll(before time.Time) int64 {
-	told := int64(math.MaxInt64)
+	reported := int64(math.MaxInt64)
 	for node, p := range s.reporters {
 		if p.at.Before(before) {
 			delete(s.reporters, node)
 			continue
 		}
-		told = min(told, p.told)
+		reported = min(reported, p.planned)
 	}
 	if len(s.reporters) < 2 {
 		return math.MinInt64
 	}
-	return told
+	return reported
 }
 
 // join adds a node's report of a planned switch.
@@ -84,9 +84,9 @@ func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
 
 // settle counts the switches for which no more reports are expected.
 func (s *Switches) settle(before time.Time) {
-	told := s.reportedByAll(before)
+	reported := s.reportedByAll(before)
 	s.arrivals = slices.DeleteFunc(s.arrivals, func(b *boundary) bool {
-		if b.planned > told && !b.since.Before(before) {
+		if b.planned > reported && !b.since.Before(before) {
 			return false
 		}
 		s.count(b)

@@ -14,14 +14,14 @@ import (
 const maxJobSeries = 256
 
 func (c *collector) collectJobs(out chan<- prometheus.Metric, all []leader.JobShares) {
-	told, left := 0, 0
+	shown, left := 0, 0
 	for _, job := range all {
 		for _, share := range job.Shares {
-			if told == maxJobSeries {
+			if shown == maxJobSeries {
 				left++
 				continue
 			}
-			told++
+			shown++
 			c.collectShare(out, job.ID, share)
 		}
 	}

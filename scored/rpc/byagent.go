@@ -36,11 +36,11 @@ func agentsUser(r *http.Request, caller pki.Name) (connIdentity, error) {
 	if caller.Role != pki.Agent {
 		return connIdentity{}, errAgentsAlone
 	}
-	said := r.Header.Values(api.ForUID)
-	if len(said) != 1 {
+	values := r.Header.Values(api.ForUID)
+	if len(values) != 1 {
 		return connIdentity{}, errBadUID
 	}
-	uid, err := strconv.ParseUint(said[0], 10, 32)
+	uid, err := strconv.ParseUint(values[0], 10, 32)
 	if err != nil {
 		return connIdentity{}, errBadUID
 	}
@@ -84,9 +84,9 @@ func agentOf(ctx context.Context) string {
 
 // forwardAgentsUser returns the user of an agent's host to forward.
 func forwardAgentsUser(r *http.Request) (forwarded, error) {
-	said, err := forwardUser(r)
-	said.header = forAgentsUser
-	return said, err
+	user, err := forwardUser(r)
+	user.header = forAgentsUser
+	return user, err
 }
 
 // agentsUserFrom parses what another server forwards about a user of an agent's host.

@@ -29,12 +29,12 @@ func limitsOfPeer(c syscall.Conn) limitsReader {
 
 // limitsFromHeader returns the limits that a forwarding daemon has read.
 func limitsFromHeader(h http.Header) limitsReader {
-	said := h.Values(api.ForLimits)
-	if len(said) == 0 {
+	values := h.Values(api.ForLimits)
+	if len(values) == 0 {
 		return nil
 	}
 	return func() ([]*scorev1.ResourceLimit, error) {
-		limits, err := api.ParseLimits(said[0])
+		limits, err := api.ParseLimits(values[0])
 		if err != nil {
 			return nil, connect.NewError(connect.CodeInvalidArgument, err)
 		}

@@ -112,12 +112,12 @@ func (h *daemonHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // forwarded.
 func (h *daemonHandler) identify(r *http.Request) (ctx context.Context, next http.Handler, err error) {
 	user, daemon, byAgent := r.Header.Values(forUser), r.Header.Values(forDaemon), r.Header.Values(forAgentsUser)
-	said := len(user) + len(daemon) + len(byAgent)
-	if said == 0 {
+	headers := len(user) + len(daemon) + len(byAgent)
+	if headers == 0 {
 		return r.Context(), nil, nil
 	}
 	caller, err := daemonOf(r.Context())
-	if err != nil || caller.Role != pki.Server || said != 1 {
+	if err != nil || caller.Role != pki.Server || headers != 1 {
 		return nil, nil, errForwarded
 	}
 	if len(user) == 1 {

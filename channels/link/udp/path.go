@@ -108,5 +108,5 @@ func (p *Port) setDiscovery(fd, value int) {
 	if p.local.Is6() {
 		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER
 	}
-	_ = unix.SetsockoptInt(fd, level, option, value)
+	_ = unix.SetsockoptInt(fd, level, option, value) // of a UDP socket it does not fail
 }

@@ -9,6 +9,7 @@ import (
 	"score/channels/abi"
 	"score/channels/dump"
 	"score/flowctl"
+	"score/scored/api/plural"
 	"strconv"
 	"time"
 
@@ -81,7 +82,7 @@ func printReport(out io.Writer, r *dump.Report, all bool) error {
 	if r.PID != 0 {
 		t.row("process", strconv.FormatUint(uint64(r.PID), 10))
 	}
-	t.row("inbox", fmt.Sprintf("%d messages, %s", r.Inbox.Messages, shortBytes(r.Inbox.Bytes)))
+	t.row("inbox", plural.Of(r.Inbox.Messages, "message", "messages")+", "+shortBytes(r.Inbox.Bytes))
 	if err := t.flush(); err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func printSenders(out io.Writer, r *dump.Report) error {
 	for _, from := range order {
 		s := senders[from]
 		t.row(strconv.FormatUint(uint64(from), 10), strconv.Itoa(s.messages), shortBytes(s.bytes), s.first.Ring,
-			strconv.Itoa(s.first.Length)+" bytes", orDash(s.first.Head))
+			plural.Of(s.first.Length, "byte", "bytes"), orDash(s.first.Head))
 	}
 	return t.flush()
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"strconv"
 	"time"
@@ -96,7 +97,7 @@ func newSharesData(shares []*scorev1.NodeShare) []shareData {
 // costLines returns the lines about the time that a job got and the messages that it sent.
 func costLines(reply *scorev1.GetJobResponse) [][2]string {
 	usage := reply.GetJob().GetUsage()
-	lines := [][2]string{{"slices", fmt.Sprintf("%d (%d late freezes)", usage.GetSlices(), usage.GetLateFreezes())}}
+	lines := [][2]string{{"slices", fmt.Sprintf("%d (%s)", usage.GetSlices(), lateFreezes(usage.GetLateFreezes()))}}
 	var count uint64
 	var sum int64
 	for _, share := range reply.GetNodes() {
@@ -117,7 +118,8 @@ func costLines(reply *scorev1.GetJobResponse) [][2]string {
 		lines = append(lines,
 			[2]string{"messages", fmt.Sprintf("%d sent (%s), %d received (%s)",
 				m.GetSent(), shortBytes(m.GetSentBytes()), m.GetReceived(), shortBytes(m.GetReceivedBytes()))},
-			[2]string{"trouble", fmt.Sprintf("%d sends found no space, %d frames refused, %d sent once more", m.GetFull(), m.GetNacked(), m.GetResent())},
+			[2]string{"trouble", fmt.Sprintf("%s found no space, %s refused, %d sent once more",
+				plural.Of(m.GetFull(), "send", "sends"), plural.Of(m.GetNacked(), "frame", "frames"), m.GetResent())},
 		)
 		lines = append(lines, transportLines(m.GetTransports())...)
 	}
@@ -131,7 +133,8 @@ func transportLines(t *scorev1.Transports) (lines [][2]string) {
 			t.GetRendezvous(), t.GetRendezvousOpen(), shortBytes(t.GetCopiedBytes()), shortBytes(t.GetStreamedBytes()), shortBytes(t.GetUnexpectedBytes()))})
 	}
 	if t.GetDirectOperations() > 0 {
-		lines = append(lines, [2]string{"one-sided", fmt.Sprintf("%d by load and store, %d windows mapped", t.GetDirectOperations(), t.GetWindowsMapped())})
+		lines = append(lines, [2]string{"one-sided", fmt.Sprintf("%d by load and store, %s mapped",
+			t.GetDirectOperations(), plural.Of(t.GetWindowsMapped(), "window", "windows"))})
 	}
 	return lines
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"score/cmd/cmdline"
 	"score/gang"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"score/scored/client/phases"
@@ -141,12 +142,9 @@ func jobLines(reply *scorev1.GetJobResponse) [][2]string {
 }
 
 func askedWords(spec *scorev1.JobSpec) string {
-	words := []string{fmt.Sprintf("%d ranks", spec.GetTasks())}
-	if spec.GetTasks() == 1 {
-		words[0] = "1 rank"
-	}
+	words := []string{plural.Of(spec.GetTasks(), "rank", "ranks")}
 	if spec.GetNodes() > 0 {
-		words = append(words, fmt.Sprintf("on %d nodes", spec.GetNodes()))
+		words = append(words, "on "+plural.Of(spec.GetNodes(), "node", "nodes"))
 	}
 	if spec.GetCpusPerTask() > 1 {
 		words = append(words, fmt.Sprintf("%d CPUs each", spec.GetCpusPerTask()))

@@ -5,6 +5,7 @@ import (
 	"io"
 	"score/cmd/cmdline"
 	"score/ctxswitch"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"strconv"
@@ -97,12 +98,14 @@ func (o *overviewData) print(out io.Writer) error {
 	t.row("cluster", o.Cluster)
 	t.row("nodes", fmt.Sprintf("%d, %d up", o.Nodes, o.NodesUp))
 	t.row("jobs", fmt.Sprintf("%d running, %d waiting", o.JobsRunning, o.JobsQueued))
-	t.row("rotation", fmt.Sprintf("%d rows, slices of %s, plan %d", o.Rows, shortTime(time.Duration(o.SliceNanos)), o.PlanVersion))
+	t.row("rotation", fmt.Sprintf("%s, slices of %s, plan %d", plural.Of(o.Rows, "row", "rows"), shortTime(time.Duration(o.SliceNanos)), o.PlanVersion))
 	t.row("switch", "planned instant to running everywhere: "+o.ToRunning.words())
 	t.row("skew", "between the nodes of a switch: "+o.Skew.words())
-	t.row("missed", fmt.Sprintf("%d boundaries, %d late freezes", o.MissedBoundaries, o.LateFreezes))
+	t.row("missed", plural.Of(o.MissedBoundaries, "boundary", "boundaries")+", "+lateFreezes(o.LateFreezes))
 	return t.flush()
 }
+
+func lateFreezes(n uint64) string { return plural.Of(n, "late freeze", "late freezes") }
 
 func metricsSwitchCommand(c *caller) *cobra.Command {
 	var request scorev1.SwitchMetricsRequest
@@ -228,7 +231,7 @@ func printSwitch(out io.Writer, reply *scorev1.SwitchMetricsResponse) error {
 	if err := printFlushes(out, reply); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(out, "%d missed boundaries, %d late freezes\n", reply.GetMissedBoundaries(), reply.GetLateFreezes())
+	_, err := fmt.Fprintln(out, plural.Of(reply.GetMissedBoundaries(), "missed boundary", "missed boundaries")+", "+lateFreezes(reply.GetLateFreezes()))
 	return err
 }
 

@@ -101,7 +101,7 @@ func (c *caller) withNodes(call func(command *cobra.Command, names []string, dae
 // awaitEmpty waits until the nodes have no jobs. If ctx ends first, its error names the jobs that
 // are left. It returns the last list of nodes.
 func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Client, names []string) (*scorev1.ListNodesResponse, error) {
-	told := ""
+	shown := ""
 	for {
 		list, err := listNodes(command, daemon)
 		if err != nil {
@@ -111,10 +111,10 @@ func awaitEmpty(ctx context.Context, command *cobra.Command, daemon *client.Clie
 		if left == "" {
 			return list, nil
 		}
-		if told == "" {
+		if shown == "" {
 			fmt.Fprintf(command.ErrOrStderr(), "scored: waiting for jobs: %s\n", left)
 		}
-		told = left
+		shown = left
 		timer := time.NewTimer(drainPoll)
 		select {
 		case <-timer.C:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"score/gang"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
@@ -97,7 +98,7 @@ func channelsUsed(node *scorev1.Node) string {
 	if node.GetChannelsUsed() == 0 {
 		return "none is given to a job"
 	}
-	return fmt.Sprintf("%d are given to jobs that run together", node.GetChannelsUsed())
+	return plural.Of(node.GetChannelsUsed(), "is", "are") + " given to jobs that run together"
 }
 
 // linkWord describes what carries channels to other nodes.

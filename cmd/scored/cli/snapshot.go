@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"score/scored/backup"
 	"score/scored/client"
@@ -117,15 +118,13 @@ func ReadSaved(path string) (saved Saved, err error) {
 
 func (s Saved) sentence() string {
 	return fmt.Sprintf(
-		"cluster %s at %s: %d users, %d nodes, %d jobs that have not ended, %d that have; %d bytes",
-		printable(
-			s.Cluster,
-		),
+		"cluster %s at %s: %s, %s, %s not ended, %s; %d bytes",
+		printable(s.Cluster),
 		time.Unix(0, s.SavedNanos).Format(time.DateTime),
-		len(s.State.Users()),
-		len(s.State.Nodes()),
-		s.State.Unfinished(),
-		len(s.State.Finished()),
+		plural.Of(len(s.State.Users()), "user", "users"),
+		plural.Of(len(s.State.Nodes()), "node", "nodes"),
+		plural.Of(s.State.Unfinished(), "job that has", "jobs that have"),
+		plural.Of(len(s.State.Finished()), "that has", "that have"),
 		s.bytes,
 	)
 }

@@ -107,7 +107,7 @@ func TestFrameFits(t *testing.T) {
 			}
 		}
 	}
-	want := `14:14:20  cluster lab, 2 of 3 nodes up, 43 jobs run, 1 wait,
+	want := `14:14:20  cluster lab, 2 of 3 nodes up, 43 jobs run, 1 waits
 switch, planned instant to running everywhere: median 95.0 u
 skew between the nodes of a switch: median 4.1 us, p99 12.3 
 

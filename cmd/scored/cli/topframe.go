@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"slices"
 	"strconv"
@@ -51,7 +52,7 @@ func topFrame(top *scorev1.GetTopResponse, sort topSort, width, height int) []to
 		lines = append(lines, jobs...)
 	}
 	if top.GetJobsLeftOut() > 0 {
-		lines = append(lines, topLine{text: fmt.Sprintf("%d jobs are not told of", top.GetJobsLeftOut())})
+		lines = append(lines, topLine{text: plural.Of(top.GetJobsLeftOut(), "job is not told of", "jobs are not told of")})
 	}
 	if height > 0 && len(lines) > height {
 		lines = lines[:height]
@@ -87,8 +88,10 @@ func topTitle(top *scorev1.GetTopResponse) []topLine {
 	}
 	m := top.GetMatrix()
 	return []topLine{
-		{text: fmt.Sprintf("%s  cluster %s, %d of %d nodes up, %d jobs run, %d wait, %d rows, plan %d", time.Unix(0, top.GetNowNanos()).Format(time.TimeOnly),
-			printable(top.GetCluster()), top.GetNodesUp(), top.GetNodes(), running, waiting, len(m.GetRows()), m.GetPlanVersion())},
+		{text: fmt.Sprintf("%s  cluster %s, %d of %s up, %s, %s, %s, plan %d", time.Unix(0, top.GetNowNanos()).Format(time.TimeOnly),
+			printable(top.GetCluster()), top.GetNodesUp(), plural.Of(top.GetNodes(), "node", "nodes"),
+			plural.Of(running, "job runs", "jobs run"), plural.Of(waiting, "waits", "wait"),
+			plural.Of(len(m.GetRows()), "row", "rows"), m.GetPlanVersion())},
 		{text: "switch, planned instant to running everywhere: " + newStepsData(top.GetToRunning()).words()},
 		{text: "skew between the nodes of a switch: " + newStepsData(top.GetSkew()).words()},
 	}

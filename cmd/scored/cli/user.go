@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"score/cmd/cmdline"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"score/scored/client"
 	"slices"
@@ -100,7 +101,8 @@ func printUser(out io.Writer, u *scorev1.User) error {
 	for _, field := range userFields {
 		t.row(field.title(), field.show(u))
 	}
-	t.row("jobs", fmt.Sprintf("%d, of which %d run on %d CPUs; %d have ended", u.GetJobs(), u.GetRunning(), u.GetCpus(), u.GetJobsEnded()))
+	t.row("jobs", fmt.Sprintf("%d, of which %s on %s; %s ended", u.GetJobs(), plural.Of(u.GetRunning(), "runs", "run"),
+		plural.Of(u.GetCpus(), "CPU", "CPUs"), plural.Of(u.GetJobsEnded(), "has", "have")))
 	t.row("CPU time", microTime(u.GetCpuMicros()))
 	t.row("held", microTime(u.GetHeldMicros())+" of CPUs, recently "+microTime(u.GetRecentMicros()))
 	t.row("points", strconv.Itoa(int(u.GetPoints())))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 func TestDefaultIsValid(t *testing.T) {
@@ -175,6 +176,23 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadOfNoFile: a pipe without a writer does not keep a daemon waiting.
+func TestLoadOfNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{dir: "is a directory; name a file", pipe: "is a pipe, "} {
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), path+" "+want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+		if Unset(path) {
+			t.Errorf("%s may be replaced", path)
+		}
+	}
+}
+
 func TestUnset(t *testing.T) {
 	dir := t.TempDir()
 	example, err := Example()
@@ -203,9 +221,6 @@ func TestUnset(t *testing.T) {
 	}
 	if !Unset(filepath.Join(dir, "none")) {
 		t.Error("a file that is not there")
-	}
-	if Unset(dir) {
-		t.Error("a directory")
 	}
 }
 

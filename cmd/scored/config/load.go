@@ -14,6 +14,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
+	"golang.org/x/sys/unix"
 )
 
 // maxFile bounds a configuration file; the example has 3 KB.
@@ -55,12 +56,23 @@ func Unset(path string) bool {
 	return true
 }
 
+// readBounded does not wait for the writer of a pipe (O_NONBLOCK).
 func readBounded(name string) ([]byte, error) {
-	file, err := os.Open(name)
+	file, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case info.IsDir():
+		return nil, fmt.Errorf("%s is a directory; name a file", name)
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		return nil, fmt.Errorf("%s is a pipe, and daemons read their configuration more than once; name a file", name)
+	}
 	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	if err == nil && len(text) > maxFile {
 		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxFile)

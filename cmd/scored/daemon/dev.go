@@ -99,7 +99,8 @@ type devCluster struct {
 }
 
 func runDev(ctx context.Context, o devOptions) (err error) {
-	_ = realtime.CalmMonitor(realtime.MonitorSlack)
+	defer func() { err = client.NoRoom(err) }()
+	_ = realtime.CalmMonitor(realtime.MonitorSlack) // an ordinary user has no right to it, and no need
 	realtime.CalmCollector()
 	cpus, memory, err := machine()
 	if err != nil {

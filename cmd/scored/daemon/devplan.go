@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"score/scored/api/plural"
 	"strconv"
 	"strings"
 
@@ -60,11 +61,7 @@ func describePlan(plan []devNode) string {
 	for _, node := range plan {
 		words = append(words, fmt.Sprintf("%s (%s)", node.name, cpuWords(node.cpus)))
 	}
-	noun := "nodes"
-	if len(plan) == 1 {
-		noun = "node"
-	}
-	text := fmt.Sprintf("%d %s on this machine: %s", len(plan), noun, strings.Join(words, ", "))
+	text := plural.Of(len(plan), "node", "nodes") + " on this machine: " + strings.Join(words, ", ")
 	if plan[0].shares {
 		text += "; there are more nodes than CPUs, so nodes share them, and their gangs disturb each other"
 	}

@@ -63,6 +63,7 @@ type Options struct {
 // Run serves until ctx ends. Then it ends every job, and returns when nothing of the cluster is
 // left.
 func Run(ctx context.Context, options Options) (err error) {
+	defer func() { err = client.NoRoom(err) }()
 	if options.Logger == nil {
 		options.Logger = zap.NewNop()
 	}

@@ -35,11 +35,11 @@ func Inherited() (*Line, error) {
 
 // watch waits until the parent's end closes, or Close is called.
 func (l *Line) watch() {
-	_, _ = io.Copy(io.Discard, l.conn)
+	_, _ = io.Copy(io.Discard, l.conn) // an error is the end, too
 	close(l.gone)
 }
 
-// Ready reports to the parent that the child is ready, with a text that the parent gets from Said.
+// Ready reports to the parent that the child is ready, with a text that the parent gets from ReadyText.
 func (l *Line) Ready(text string) { l.send(wordReady, text) }
 
 // Failed reports to the parent, in a sentence, why the child could not start.

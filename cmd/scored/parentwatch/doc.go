@@ -11,7 +11,7 @@
 //	child, err := parentwatch.Start(ctx, exec.Command("scored", "embedded"))
 //	if err != nil { ... } // the child's own sentence
 //	defer child.Stop()
-//	use(child.Said())
+//	use(child.ReadyText())
 //
 // The child:
 //

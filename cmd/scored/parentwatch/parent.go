@@ -35,7 +35,7 @@ var ErrSilent = errors.New("ended before it was ready")
 type Child struct {
 	command *exec.Cmd
 	line    *net.UnixConn
-	said    string
+	ready   string // what came with Ready
 	exited  chan struct{}
 }
 
@@ -58,7 +58,7 @@ func Start(ctx context.Context, command *exec.Cmd) (*Child, error) {
 	}
 	child := &Child{command: command, line: ours, exited: make(chan struct{})}
 	go child.reap()
-	if child.said, err = child.await(ctx); err != nil {
+	if child.ready, err = child.await(ctx); err != nil {
 		child.Stop()
 		return nil, err
 	}
@@ -97,6 +97,7 @@ func connOf(fd int) (*net.UnixConn, error) {
 
 // await reads the child's only message.
 func (c *Child) await(ctx context.Context) (string, error) {
+	// It fails only on a closed line.
 	stop := context.AfterFunc(ctx, func() { _ = c.line.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	line, err := bufio.NewReaderSize(c.line, maxLine).ReadString('\n')
@@ -119,8 +120,8 @@ func (c *Child) reap() {
 	close(c.exited)
 }
 
-// Said returns the text that the child passed to Ready.
-func (c *Child) Said() string { return c.said }
+// ReadyText returns the text that the child passed to Ready.
+func (c *Child) ReadyText() string { return c.ready }
 
 // Exited returns a channel that is closed when the child has ended.
 func (c *Child) Exited() <-chan struct{} { return c.exited }

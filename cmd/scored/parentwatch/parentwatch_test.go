@@ -74,8 +74,8 @@ func TestReady(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if child.Said() != "/some/path" {
-		t.Errorf("the child said %q", child.Said())
+	if child.ReadyText() != "/some/path" {
+		t.Errorf("the child said %q", child.ReadyText())
 	}
 	select {
 	case <-child.Exited():
@@ -121,7 +121,7 @@ func TestKilledParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var grandchild int
-	if _, err := fmt.Sscan(parent.Said(), &grandchild); err != nil {
+	if _, err := fmt.Sscan(parent.ReadyText(), &grandchild); err != nil {
 		t.Fatal(err)
 	}
 	if err := command.Process.Kill(); err != nil {

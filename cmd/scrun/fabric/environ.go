@@ -159,8 +159,7 @@ func Environ(env []string, dir string, target Target, settings []string) (out, k
 	if own := environ.Value(env, libraryPath); OwnLibfabric(env) {
 		kept = append(kept, libraryPath) // with a libfabric of the user's choice, which loads the provider
 	} else {
-		out = slices.DeleteFunc(out, func(v string) bool { return strings.HasPrefix(v, libraryPath+"=") })
-		out = append(out, strings.TrimSuffix(libraryPath+"="+dir+":"+own, ":"))
+		out = environ.Override(out, []string{strings.TrimSuffix(libraryPath+"="+dir+":"+own, ":")})
 	}
 	set := func(name string) bool { return isSet(env, name) || slices.Contains(settings, name) }
 	for _, v := range append(variables(dir), target.layers(set(pml))...) {

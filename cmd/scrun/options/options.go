@@ -7,6 +7,7 @@ import (
 	"score/cmd/cmdline"
 	"score/cmd/scrun/fabric"
 	"score/scored/api"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"time"
 )
@@ -133,7 +134,8 @@ func (o *Options) completeSize() error {
 	room := uint64(o.Nodes) * uint64(max(1, perNode))
 	switch {
 	case perNode > 0 && o.tasksGiven && uint64(o.Tasks) > room:
-		return fmt.Errorf("-n asks for %d ranks; with --ntasks-per-node %d there is room for %d on %d nodes", o.Tasks, perNode, room, o.Nodes)
+		return fmt.Errorf("-n asks for %d ranks; with --ntasks-per-node %d there is room for %d on %s",
+			o.Tasks, perNode, room, plural.Of(o.Nodes, "node", "nodes"))
 	case o.tasksGiven:
 		return nil
 	case room > math.MaxUint32:

@@ -46,7 +46,7 @@ func (c *conn) jobControl(s *Server, tag uint32, r *bfrops.Reader) error {
 const (
 	sigkill   = 9
 	sigterm   = 15
-	maxSignal = 64
+	maxSignal = 64 // of Linux: SIGRTMAX (signal(7))
 )
 
 // cleanup registers paths for removal, each as the effect says. It accepts only absolute paths, since

@@ -30,11 +30,21 @@ func TestAbortAndControl(t *testing.T) {
 			t.Errorf("%.20q: %d", bad, code)
 		}
 	}
-	if code := control(bfrops.Info{Key: message.KeySignal, Value: bfrops.Value{Type: bfrops.Int, Number: 10}}); code != message.Success {
-		t.Error(code)
+	signal := func(number int) int32 {
+		return control(bfrops.Info{Key: message.KeySignal, Value: bfrops.Value{Type: bfrops.Int, Number: uint64(number)}})
 	}
-	if e := h.task(Signal); e.Code != 10 || e.Rank != NoRank {
-		t.Errorf("%+v", e)
+	for _, number := range []int{1, 64} {
+		if code := signal(number); code != message.Success {
+			t.Error(code)
+		}
+		if e := h.task(Signal); e.Code != number || e.Rank != NoRank {
+			t.Errorf("%d: %+v", number, e)
+		}
+	}
+	for _, bad := range []int{-1, 0, 65} {
+		if code := signal(bad); code != message.ErrBadParam {
+			t.Errorf("signal %d: %d", bad, code)
+		}
 	}
 	for said, want := range map[string]string{"g\xfcnstig": "g\xfcnstig", strings.Repeat("x", maxPrint) + "y": strings.Repeat("x", maxPrint)} {
 		a.send(message.Log, (&message.LogRequest{Data: bfrops.Infos{text(message.KeyStderr, said)}}).Write)

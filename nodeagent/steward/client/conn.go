@@ -60,7 +60,7 @@ func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, erro
 		return nil, nil, err
 	}
 	var first stewardpb.FromSteward
-	_ = shared.stream.conn.SetReadDeadline(answerDeadline(ctx))
+	_ = shared.stream.conn.SetReadDeadline(answerDeadline(ctx)) // receive meets the same error
 	err := shared.stream.receive(&first)
 	if err == nil && first.GetStatus() == nil {
 		err = fmt.Errorf("%w: it does not report its state", ErrGone)
@@ -69,7 +69,7 @@ func Connect(ctx context.Context, socket string) (*Conn, *stewardpb.Status, erro
 		shared.stream.conn.Close()
 		return nil, nil, err
 	}
-	_ = shared.stream.conn.SetReadDeadline(time.Time{})
+	_ = shared.stream.conn.SetReadDeadline(time.Time{}) // receive meets the same error
 	return c, first.GetStatus(), nil
 }
 

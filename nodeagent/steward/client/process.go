@@ -64,7 +64,7 @@ func awaitExit(child *os.Process) {
 	pidfd := os.NewFile(uintptr(copied), "steward")
 	defer pidfd.Close()
 	if watch, err := pidfd.SyscallConn(); err == nil {
-		_ = watch.Read(readable)
+		_ = watch.Read(readable) // an error is the end, too
 	}
 }
 
@@ -122,5 +122,5 @@ func (p *Process) Kill() {
 	case <-p.done:
 	case <-timer.C:
 	}
-	_ = os.Remove(p.Socket)
+	_ = os.Remove(p.Socket) // nobody listens there
 }

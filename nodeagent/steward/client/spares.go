@@ -51,8 +51,8 @@ func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spar
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	s := &Spares{conn: conn.(*net.UnixConn)} // of the network "unix"
-	_ = s.conn.SetDeadline(answerDeadline(ctx))
+	s := &Spares{conn: conn.(*net.UnixConn)}    // of the network "unix"
+	_ = s.conn.SetDeadline(answerDeadline(ctx)) // send meets the same error
 	open := &stewardpb.Open{Spares: true, JobId: job, Version: api.Version()}
 	if err := s.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Open{Open: open}}, nil); err != nil {
 		conn.Close()
@@ -71,7 +71,7 @@ func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spar
 func (s *Spares) Keep(spare Spare) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.conn.SetDeadline(time.Now().Add(answerWait))
+	_ = s.conn.SetDeadline(time.Now().Add(answerWait)) // send meets the same error
 	fds := []int{int(spare.Image.Fd())}
 	if spare.Socket != nil {
 		fd, err := descriptor(spare.Socket)

@@ -113,7 +113,7 @@ func Start(slot Slot) (*Process, error) {
 		p.cmd.SysProcAttr.Cloneflags = privateshm.CloneFlags
 	}
 	if err := startOn(slot.CPUs, p.cmd); err != nil {
-		_ = os.Remove(p.Socket)
+		_ = os.Remove(p.Socket) // nobody listens there
 		return nil, fmt.Errorf("starting a steward: %w", err)
 	}
 	p.Pid = p.cmd.Process.Pid

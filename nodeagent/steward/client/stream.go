@@ -52,7 +52,7 @@ func (s *stream) send(from *Conn, m *stewardpb.ToSteward, deadline time.Time) er
 	if s.out, err = wire.Append(s.out[:0], m); err != nil {
 		return err
 	}
-	_ = s.conn.SetWriteDeadline(deadline)
+	_ = s.conn.SetWriteDeadline(deadline) // Write meets the same error
 	_, err = s.conn.Write(s.out)
 	if cap(s.out) > wire.KeepSize {
 		s.out = nil

@@ -1,14 +1,12 @@
 // Package environ reads and changes the environments of processes, lists of NAME=VALUE.
 package environ
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// Value returns the value of a variable, the last if it is set more than once; "" if it is not set.
+// Value returns the value of a variable, "" if it is not set. Of several settings the first counts, as
+// for programs (getenv(3)) and for os.Environ.
 func Value(env []string, name string) string {
-	for _, v := range slices.Backward(env) {
+	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 func TestValue(t *testing.T) {
-	env := []string{"A=1", "B=", "AB=2", "A=3=4", "ODD"}
-	for name, want := range map[string]string{"A": "3=4", "B": "", "AB": "2", "ODD": "", "C": ""} {
+	env := []string{"A=1", "B=", "AB=2", "A=3", "C=4=5", "ODD"}
+	for name, want := range map[string]string{"A": "1", "B": "", "AB": "2", "C": "4=5", "ODD": "", "D": ""} {
 		if got := Value(env, name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
 		}

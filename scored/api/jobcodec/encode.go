@@ -100,7 +100,6 @@ func (w *writer) spec(m *scorev1.JobSpec) {
 	w.bytes(22, m.GetStdinPattern())
 	w.bool(23, m.GetLabel())
 	w.names(24, m.GetNodeList())
-	w.uint(25, uint64(m.GetAppnum()))
 	w.uint(26, uint64(m.GetChannelsPerTask()))
 	w.bool(40, m.GetKillOnDeadlock())
 	w.int(41, int64(m.GetExchange()))

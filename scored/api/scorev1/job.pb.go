@@ -602,10 +602,9 @@ type JobSpec struct {
 	StdoutPattern   string   `protobuf:"bytes,20,opt,name=stdout_pattern,json=stdoutPattern" json:"stdout_pattern,omitempty"`
 	StderrPattern   string   `protobuf:"bytes,21,opt,name=stderr_pattern,json=stderrPattern" json:"stderr_pattern,omitempty"` // empty: with stdout
 	StdinPattern    string   `protobuf:"bytes,22,opt,name=stdin_pattern,json=stdinPattern" json:"stdin_pattern,omitempty"`
-	Label           bool     `protobuf:"varint,23,opt,name=label" json:"label,omitempty"`                               // detached output only: prefix lines with the rank
-	NodeList        []string `protobuf:"bytes,24,rep,name=node_list,json=nodeList" json:"node_list,omitempty"`          // nodes that must take part
-	ExcludeList     []string `protobuf:"bytes,75,rep,name=exclude_list,json=excludeList" json:"exclude_list,omitempty"` // nodes that must not
-	Appnum          uint32   `protobuf:"varint,25,opt,name=appnum" json:"appnum,omitempty"`
+	Label           bool     `protobuf:"varint,23,opt,name=label" json:"label,omitempty"`                                              // detached output only: prefix lines with the rank
+	NodeList        []string `protobuf:"bytes,24,rep,name=node_list,json=nodeList" json:"node_list,omitempty"`                         // nodes that must take part
+	ExcludeList     []string `protobuf:"bytes,75,rep,name=exclude_list,json=excludeList" json:"exclude_list,omitempty"`                // nodes that must not
 	ChannelsPerTask uint32   `protobuf:"varint,26,opt,name=channels_per_task,json=channelsPerTask" json:"channels_per_task,omitempty"` // of PM, that each rank may open; 0: none
 	Requeue         bool     `protobuf:"varint,60,opt,name=requeue" json:"requeue,omitempty"`                                          // start it again when a node of it is lost or handed back
 	Recover         bool     `protobuf:"varint,65,opt,name=recover" json:"recover,omitempty"`                                          // go on when ranks, or a node with its ranks, are lost
@@ -862,13 +861,6 @@ func (x *JobSpec) GetExcludeList() []string {
 		return x.ExcludeList
 	}
 	return nil
-}
-
-func (x *JobSpec) GetAppnum() uint32 {
-	if x != nil {
-		return x.Appnum
-	}
-	return 0
 }
 
 func (x *JobSpec) GetChannelsPerTask() uint32 {
@@ -2260,7 +2252,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x03env\x18\x03 \x03(\tB\x05\xaa\x01\x02 \x03R\x03env\x12 \n" +
 	"\bwork_dir\x18\x04 \x01(\tB\x05\xaa\x01\x02 \x03R\aworkDir\x12&\n" +
 	"\vsearch_path\x18\x05 \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
-	"searchPath\"\xba\v\n" +
+	"searchPath\"\xa8\v\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\x04argv\x18\x02 \x03(\tB\x05\xaa\x01\x02 \x03R\x04argv\x12\x17\n" +
@@ -2294,8 +2286,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rstdin_pattern\x18\x16 \x01(\tB\x05\xaa\x01\x02 \x03R\fstdinPattern\x12\x14\n" +
 	"\x05label\x18\x17 \x01(\bR\x05label\x12\x1b\n" +
 	"\tnode_list\x18\x18 \x03(\tR\bnodeList\x12!\n" +
-	"\fexclude_list\x18K \x03(\tR\vexcludeList\x12\x16\n" +
-	"\x06appnum\x18\x19 \x01(\rR\x06appnum\x12*\n" +
+	"\fexclude_list\x18K \x03(\tR\vexcludeList\x12*\n" +
 	"\x11channels_per_task\x18\x1a \x01(\rR\x0fchannelsPerTask\x12\x18\n" +
 	"\arequeue\x18< \x01(\bR\arequeue\x12\x18\n" +
 	"\arecover\x18A \x01(\bR\arecover\x12\x18\n" +
@@ -2307,7 +2298,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\rany_directory\x184 \x01(\bR\fanyDirectory\x12.\n" +
 	"\bterminal\x18F \x01(\v2\x12.score.v1.TerminalR\bterminal\x12&\n" +
 	"\vsearch_path\x18G \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
-	"searchPath\"8\n" +
+	"searchPathJ\x04\b\x19\x10\x1a\"8\n" +
 	"\bTerminal\x12\x12\n" +
 	"\x04rows\x18\x01 \x01(\rR\x04rows\x12\x18\n" +
 	"\acolumns\x18\x02 \x01(\rR\acolumns\"}\n" +

@@ -3,6 +3,7 @@ package phases
 import (
 	"cmp"
 	"fmt"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"slices"
 	"strconv"
@@ -74,7 +75,7 @@ func Lines(job *scorev1.Job) []string {
 	}
 	nodes := nodesOf(job)
 	lines := []string{fmt.Sprintf("start of job %d, %s on %s; milliseconds since its submission:",
-		job.GetId(), count(int(job.GetSpec().GetTasks()), "rank"), count(len(nodes), "node"))}
+		job.GetId(), plural.Of(job.GetSpec().GetTasks(), "rank", "ranks"), plural.Of(len(nodes), "node", "nodes"))}
 	shown := latest(nodes)
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -93,7 +94,7 @@ func Lines(job *scorev1.Job) []string {
 	_ = table.Flush() // a Builder takes everything
 	lines = append(lines, strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")...)
 	if len(shown) < len(nodes) {
-		lines = append(lines, fmt.Sprintf("%s that ran earlier have no line of their own", count(len(nodes)-len(shown), "node")))
+		lines = append(lines, plural.Of(len(nodes)-len(shown), "node that ran earlier has", "nodes that ran earlier have")+" no line of their own")
 	}
 	return append(lines, remarks(nodes)...)
 }
@@ -102,8 +103,8 @@ func nodesOf(job *scorev1.Job) []node {
 	nodes := make([]node, len(job.GetPlaces()))
 	for i, place := range job.GetPlaces() {
 		nodes[i] = node{name: place.GetNode(), ranks: len(place.GetRanks()), start: &scorev1.NodeStart{}}
-		if told := job.GetStart().GetNodes(); i < len(told) {
-			nodes[i].start, nodes[i].contacts = told[i], told[i].GetContacts()
+		if starts := job.GetStart().GetNodes(); i < len(starts) {
+			nodes[i].start, nodes[i].contacts = starts[i], starts[i].GetContacts()
 		}
 	}
 	return nodes
@@ -160,17 +161,10 @@ func remarks(nodes []node) []string {
 	case contacts == 0:
 		return []string{"no rank made contact by PMI or PMIx: there was no init, no exchange and no fence"}
 	case contacts < ranks:
-		return []string{fmt.Sprintf("%d of %d ranks made contact by PMI or PMIx", contacts, ranks)}
+		return []string{fmt.Sprintf("%d of %s made contact by PMI or PMIx", contacts, plural.Of(ranks, "rank", "ranks"))}
 	case !fenced:
 		return []string{"there was no fence of all ranks, and no exchange"}
 	default:
 		return nil
 	}
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -10,10 +10,9 @@ type Collective struct {
 
 // Keys of directives to requests.
 const (
-	KeyCollect    = "pmix.collect"   // bool: a fence exchanges data
-	KeyTimeout    = "pmix.timeout"   // int, seconds
-	KeyImmediate  = "pmix.immediate" // bool: only what is known already
-	KeyRequired   = "pmix.req.key"
+	KeyCollect    = "pmix.collect"        // bool: a fence exchanges data
+	KeyTimeout    = "pmix.timeout"        // int, seconds
+	KeyImmediate  = "pmix.immediate"      // bool: only what is known already
 	KeyHardware   = "pmix.hwlocxml2"      // string: the node's hardware, as hwloc 2 writes it
 	KeyWait       = "pmix.wait"           // int: for how many keys; 0: all
 	KeyRange      = "pmix.range"          // range
@@ -21,7 +20,6 @@ const (
 	KeyUser       = "pmix.euid"           // uint32, added by libraries
 	KeyWorkDir    = "pmix.wdir"           // string
 	KeyHost       = "pmix.host"           // string, commas between
-	KeyPath       = "pmix.prefix"         // string
 	KeyCleanup    = "pmix.reg.cleanup"    // string, commas between: files
 	KeyCleanupDir = "pmix.reg.cleanupdir" // string, commas between: directories
 	KeyRecurse    = "pmix.clnup.recurse"  // bool
@@ -34,7 +32,6 @@ const (
 	KeyExitCode   = "pmix.exit.code"
 	KeyAffected   = "pmix.evproc"    // proc
 	KeyNotDefault = "pmix.evnondef"  // bool: not for default handlers
-	KeyTargets    = "pmix.evrange"   // array of procs
 	KeyFleeting   = "pmix.evnocache" // bool: not for who registers later
 	KeyTermStatus = "pmix.job.term.status"
 	KeyEventText  = "pmix.evtext" // string

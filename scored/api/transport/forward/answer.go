@@ -44,7 +44,7 @@ func stream(w http.ResponseWriter, response *http.Response) {
 		}
 		return
 	}
-	_ = flush()
+	_ = flush() // Write meets the same error
 	buffer := make([]byte, envelopeHead, 32<<10)
 	for {
 		buffer = buffer[:envelopeHead]
@@ -56,7 +56,7 @@ func stream(w http.ResponseWriter, response *http.Response) {
 		if _, err := w.Write(buffer); err != nil {
 			return // the caller has gone
 		}
-		_ = flush()
+		_ = flush() // Write meets the same error
 		if flags&EndOfStream != 0 {
 			return
 		}
@@ -92,6 +92,6 @@ type flushing struct {
 
 func (f flushing) Write(data []byte) (int, error) {
 	n, err := f.Writer.Write(data)
-	_ = f.flush()
+	_ = f.flush() // the next Write meets the same error
 	return n, err
 }
