@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"score/scored/api/identity/pki"
+	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"strings"
@@ -234,6 +236,16 @@ func TestMissingBecause(t *testing.T) {
 			t.Errorf("%v: %q, want %q", err, got, want)
 		}
 	}
+	if got := missingBecause(expiredAgent(t)); !strings.HasPrefix(got, "the certificate of agent n1 of cluster lab expired 2 hours ago") {
+		t.Errorf("an expired certificate: %q", got)
+	}
+}
+
+// expiredAgent returns the error of a call to an agent whose certificate has expired.
+func expiredAgent(t *testing.T) error {
+	t.Helper()
+	own := pkitest.New(t, "lab").Signed(t, pki.Agent, "n1", time.Now().Add(-3*time.Hour), time.Hour)
+	return connect.NewError(connect.CodeUnavailable, own.Check())
 }
 
 func TestLostOutputIsTold(t *testing.T) {

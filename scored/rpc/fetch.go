@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/h2"
 	"score/scored/leader"
@@ -45,13 +46,17 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	}
 }
 
-// missingBecause returns why output cannot be fetched, for users: the agent's own sentence if it sent one.
+// missingBecause returns why output cannot be fetched, for users: the agent's own sentence if it sent one,
+// or what is wrong with its certificate.
 func missingBecause(err error) string {
 	if errors.Is(err, errCutOff) {
 		return errCutOff.Error()
 	}
 	if refused, ok := errors.AsType[*connect.Error](err); ok && connect.IsWireError(err) {
 		return refused.Message()
+	}
+	if refused, ok := errors.AsType[*pki.VerifyError](err); ok {
+		return refused.Error() // perhaps this host's clock is wrong
 	}
 	return "the connection to the node's agent was lost"
 }

@@ -49,6 +49,9 @@ func TestNotStaged(t *testing.T) {
 	if connect.CodeOf(lost) != connect.CodeUnavailable || !strings.Contains(lost.Error(), "the connection to node n1 was lost") {
 		t.Errorf("a node that is lost: %v", lost)
 	}
+	if err := notStaged("n1", expiredAgent(t)); !errors.Is(err, leader.ErrState) || !strings.Contains(err.Error(), "expired 2 hours ago") {
+		t.Errorf("a node whose certificate has expired: %v", err)
+	}
 	refused := notStaged("n1", connect.NewWireError(connect.CodeResourceExhausted, errors.New("no room")))
 	if !errors.Is(refused, leader.ErrState) || !strings.Contains(refused.Error(), "node n1 does not take the job's files: no room") {
 		t.Errorf("a node that refuses: %v", refused)
