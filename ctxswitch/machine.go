@@ -161,6 +161,3 @@ func (m *Machine) Job(id JobID, now int64) (status Job, ok bool) {
 	}
 	return status, true
 }
-
-// Jobs returns the number of jobs.
-func (m *Machine) Jobs() int { return len(m.jobs) }

@@ -129,8 +129,8 @@ func TestUnknownJobsAreNoMatter(t *testing.T) {
 		}
 		checkInvariants(t, m, 2*ms)
 	}
-	if m.Jobs() != 2 {
-		t.Errorf("%d jobs", m.Jobs())
+	if len(m.jobs) != 2 {
+		t.Errorf("%d jobs", len(m.jobs))
 	}
 }
 

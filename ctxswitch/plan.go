@@ -76,8 +76,8 @@ func (p *Plan) Validate() error {
 	return nil
 }
 
-// Cycle returns the time in which every row runs once.
-func (p *Plan) Cycle() time.Duration {
+// cycle returns the time in which every row runs once.
+func (p *Plan) cycle() time.Duration {
 	var sum time.Duration
 	for i := range p.Rows {
 		sum += p.Rows[i].Slice
@@ -88,7 +88,7 @@ func (p *Plan) Cycle() time.Duration {
 // At returns the slot at t, in cluster nanoseconds. The plan must be valid. Before Origin, At
 // extends the rotation into the past.
 func (p *Plan) At(t int64) Slot {
-	cycle := int64(p.Cycle())
+	cycle := int64(p.cycle())
 	if cycle == 0 {
 		return Slot{Pos: -1, Row: -1, Start: p.Origin, End: maxInstant}
 	}

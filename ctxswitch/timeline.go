@@ -20,7 +20,7 @@ type timeline struct {
 
 // newTimeline returns a timeline with a copy of p.
 func newTimeline(p *Plan, accepted int64) timeline {
-	t := timeline{plan: p.clone(), present: true, accepted: accepted, cycle: int64(p.Cycle())}
+	t := timeline{plan: p.clone(), present: true, accepted: accepted, cycle: int64(p.cycle())}
 	rows := t.plan.Rows
 	t.changes = make([]bool, len(rows))
 	for i := range rows {

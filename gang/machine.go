@@ -87,9 +87,6 @@ func (m *Machine) orderQueue() {
 	}
 }
 
-// Config returns the current settings with defaults filled in.
-func (m *Machine) Config() Config { return m.cfg }
-
 // Submit queues a request; Schedule places it. Submit refuses a request that the whole cluster,
 // drained nodes included, can never hold, with a sentence for the user.
 func (m *Machine) Submit(req Request) error {

@@ -67,7 +67,7 @@ func (w *world) step(t *rapid.T) {
 	case kind == 20:
 		w.setOwners(t)
 	default:
-		cfg := w.m.Config()
+		cfg := w.m.cfg
 		cfg.MaxRows = rapid.IntRange(1, 4).Draw(t, "rows")
 		cfg.AgePerPoint = rapid.SampledFrom([]time.Duration{time.Millisecond, time.Minute}).Draw(t, "age")
 		cfg.WeightStep = rapid.SampledFrom([]int{1, 100}).Draw(t, "weight step")
@@ -228,7 +228,7 @@ func (w *world) checkHead(t *rapid.T) {
 
 // checkRestore rebuilds a machine as a new leader does.
 func (w *world) checkRestore(t *rapid.T) {
-	m := New(w.m.Config())
+	m := New(w.m.cfg)
 	for _, n := range w.m.nodes {
 		if err := m.AddNode(n.Node); err != nil {
 			t.Fatal(err)

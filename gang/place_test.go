@@ -176,7 +176,7 @@ func TestConfig(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.cfg, err, c.want)
 		}
 		m := New(Config{})
-		if m.Configure(c.cfg) == nil || m.Config() != (Config{}).withDefaults() {
+		if m.Configure(c.cfg) == nil || m.cfg != (Config{}).withDefaults() {
 			t.Errorf("%+v was taken", c.cfg)
 		}
 	}

@@ -15,7 +15,7 @@ func crowded(t *testing.T, nodes int) (m *Machine, next JobID) {
 		all[i].Channels = channels
 	}
 	m = newMachine(t, Config{}, all...)
-	for range nodes * m.Config().MaxRows {
+	for range nodes * m.cfg.MaxRows {
 		next++
 		submit(t, m, Request{ID: next, Tasks: channels, Nodes: 1, Channels: 1, Owner: 1})
 	}
@@ -38,7 +38,7 @@ func submit(t *testing.T, m *Machine, r Request) {
 func TestSearchesForOneOwnerAreBounded(t *testing.T) {
 	const nodes, crowd = 500, 5000
 	m, id := crowded(t, nodes)
-	search := nodes * (1 + m.Config().MaxRows)
+	search := nodes * (1 + m.cfg.MaxRows)
 	first := id + 1
 	for i := range crowd {
 		id++
@@ -141,7 +141,7 @@ func TestAJobWithoutItsNodeHoldsUpNobody(t *testing.T) {
 func TestExcludedNodesAreBoundedForEachOwner(t *testing.T) {
 	const nodes, crowd = 500, 5000
 	m, id := crowded(t, nodes)
-	search := nodes * (1 + m.Config().MaxRows)
+	search := nodes * (1 + m.cfg.MaxRows)
 	for i := range crowd {
 		id++
 		r := Request{ID: id, Tasks: 1, Channels: 1, Owner: 2, Submitted: 1}

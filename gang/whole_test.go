@@ -95,7 +95,7 @@ func (w *whole) goOn(t tb, pause int64) {
 // checkFirst: the job waited for its first turn no longer than all rows can hold it up.
 func (w *whole) checkFirst(t tb, job JobID) {
 	t.Helper()
-	cfg := w.m.Config()
+	cfg := w.m.cfg
 	bound := int64(wholeLead) + int64(cfg.MaxRows+2)*maxUrgency*int64(cfg.Slice)
 	first := w.first[job]
 	if first == 0 {

@@ -86,9 +86,6 @@ func (r *Root) enable(mount, controller string) bool {
 	return true
 }
 
-// Dir returns the group's directory in the v2 tree.
-func (r *Root) Dir() string { return r.dir }
-
 // Memory returns what enforces the memory limits of jobs on this node.
 func (r *Root) Memory() Memory { return r.memory }
 

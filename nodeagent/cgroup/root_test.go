@@ -27,7 +27,7 @@ func TestCreateTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Dir() != filepath.Join(r.Dir(), "s-3") {
+	if g.Dir() != filepath.Join(r.dir, "s-3") {
 		t.Errorf("the group is %s", g.Dir())
 	}
 	if _, err := r.Create(3); !errors.Is(err, os.ErrExist) {
@@ -60,7 +60,7 @@ func TestSweepEndsWhatDeadDaemonsLeft(t *testing.T) {
 		start(t, g, "sleep 1000 & exec sleep 1000")
 		g.Release() // as the kernel does for a dead daemon
 	}
-	foreign := filepath.Join(r.Dir(), "not-ours")
+	foreign := filepath.Join(r.dir, "not-ours")
 	if err := os.Mkdir(foreign, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -134,15 +134,15 @@ func TestSweepEndsWhoIsOnlyCharged(t *testing.T) {
 // A steward that starts while its agent's groups are swept away makes none.
 func TestFindRootMakesNothing(t *testing.T) {
 	r := testRoot(t)
-	name := filepath.Base(r.Dir())
+	name := filepath.Base(r.dir)
 	node := name[len("score.cgroup-test."):]
-	if found, err := FindRoot("cgroup-test", node); err != nil || found.Dir() != r.Dir() || found.Memory() != r.Memory() {
+	if found, err := FindRoot("cgroup-test", node); err != nil || found.dir != r.dir || found.Memory() != r.Memory() {
 		t.Errorf("%+v, %v", found, err)
 	}
 	if _, err := FindRoot("cgroup-test", node+"-none"); !errors.Is(err, ErrUnusable) {
 		t.Errorf("a root that is not there: %v", err)
 	}
-	if _, err := os.Stat(r.Dir() + "-none"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(r.dir + "-none"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("it was made: %v", err)
 	}
 }
@@ -212,10 +212,10 @@ func TestCreateInAVanishedRoot(t *testing.T) {
 
 func TestOpenRootTakesAFormerOne(t *testing.T) {
 	r := testRoot(t)
-	name := filepath.Base(r.Dir())
+	name := filepath.Base(r.dir)
 	node := name[len("score.cgroup-test."):]
 	again, err := OpenRoot("cgroup-test", node)
-	if err != nil || again.Dir() != r.Dir() || again.Memory() != r.Memory() {
+	if err != nil || again.dir != r.dir || again.Memory() != r.Memory() {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if _, err := OpenRoot("a/b", "n"); !errors.Is(err, ErrName) {

@@ -80,9 +80,9 @@ func New(credentials *pki.Credentials, local bool) *Clients {
 // ErrForeign means that the address is on another host, in a cluster of one host.
 var ErrForeign = errors.New("a cluster without certificates is one host's")
 
-// MayCall refuses addresses on other hosts if the cluster is on one host. Its error wraps
+// mayCall refuses addresses on other hosts if the cluster is on one host. Its error wraps
 // ErrForeign.
-func (c *Clients) MayCall(address string) error {
+func (c *Clients) mayCall(address string) error {
 	if !c.local {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (c *Clients) MayCall(address string) error {
 // Collect delivers one step of a collective. It tries again while nobody answers, since delivering
 // a step twice is harmless.
 func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.CollectRequest) (err error) {
-	if err = c.MayCall(address); err != nil {
+	if err = c.mayCall(address); err != nil {
 		return err
 	}
 	for limit := time.Now().Add(collectRetryTimeout); ; wait.Sleep(ctx, collectPause) {
@@ -126,7 +126,7 @@ func (c *Clients) collectOnce(ctx context.Context, address string, request *scor
 // Relay delivers a message between stewards. It does not try again: stewards repeat messages that
 // do not arrive.
 func (c *Clients) Relay(ctx context.Context, address string, request *scorev1.RelayRequest) error {
-	if err := c.MayCall(address); err != nil {
+	if err := c.mayCall(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
@@ -147,7 +147,7 @@ var ErrNoPart = errors.New("the job has no part on this node")
 
 // Gossip delivers a failure to another agent.
 func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error {
-	if err := c.MayCall(address); err != nil {
+	if err := c.mayCall(address); err != nil {
 		return err
 	}
 	_, err := c.clients.At(address).Gossip(ctx, connect.NewRequest(request))
@@ -157,7 +157,7 @@ func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.G
 // FetchStaged reads a file from another agent, beginning at the request's offset. It fails after
 // fetchStall without a byte.
 func (c *Clients) FetchStaged(ctx context.Context, address string, request *scorev1.FetchStagedRequest, to io.Writer) error {
-	if err := c.MayCall(address); err != nil {
+	if err := c.mayCall(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -180,7 +180,7 @@ func (c *Clients) FetchStaged(ctx context.Context, address string, request *scor
 
 // Probe asks the agent at an address whether it is the named node.
 func (c *Clients) Probe(ctx context.Context, name, address string) error {
-	if err := c.MayCall(address); err != nil {
+	if err := c.mayCall(address); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)

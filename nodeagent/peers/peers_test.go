@@ -111,12 +111,12 @@ func TestNothingGoesToOtherHostsWithoutCertificates(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"127.0.0.1:7", "[::1]:7"} {
-		if err := p.MayCall(address); err != nil {
+		if err := p.mayCall(address); err != nil {
 			t.Errorf("%q: %v", address, err)
 		}
 	}
 	p.local = false
-	if err := p.MayCall("192.0.2.1:7"); err != nil {
+	if err := p.mayCall("192.0.2.1:7"); err != nil {
 		t.Errorf("with certificates: %v", err)
 	}
 }

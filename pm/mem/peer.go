@@ -81,13 +81,6 @@ func procError(call string, err error) error {
 	return systemError(call, err)
 }
 
-// Alive reports whether the process has not ended. It is false after Close.
-func (p *Peer) Alive() bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return !p.closed && p.alive()
-}
-
 // alive needs the descriptors to be open.
 func (p *Peer) alive() bool {
 	fds := [1]unix.PollFd{{Fd: int32(p.pidfd), Events: unix.POLLIN}}

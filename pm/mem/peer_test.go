@@ -213,3 +213,10 @@ func TestNumberOfPeerIsReused(t *testing.T) {
 	}
 	t.Errorf("no process got the number of another in %d tries", tries)
 }
+
+// Alive reports whether the process has not ended. It is false after Close.
+func (p *Peer) Alive() bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return !p.closed && p.alive()
+}

@@ -32,7 +32,7 @@ const (
 	// A busy machine may say again of a disk that it is slow.
 	allServers = `(host\d .* (leader|follower) +(healthy|disk slow, \S+) .*\n?){3}$`
 	joins      = `^Next: start it with 'systemctl enable --now score-(server|agent)' or 'scored (server|agent)'\.$`
-	saved      = `cluster score at \S+ \S+: [1-9]\d* users, 3 nodes, [1-9]\d* jobs that have not ended, \d+ that have; \d+ bytes$`
+	saved      = `cluster score at \S+ \S+: [1-9]\d* users?, 3 nodes, [1-9]\d* jobs? that ha(ve|s) not ended, \d+ that ha(ve|s); \d+ bytes$`
 	alone      = `^/var/lib/score holds the state up to entry \d+\. The cluster's other servers are host2, host3\.\nWARNING: `
 	restored   = `^/var/lib/score holds the state of \S+ \S+\. Start the server; then\n(?s:.*)let other servers join again`
 )

@@ -10,7 +10,7 @@ type Criteria struct {
 	Tag, Ignore uint64
 }
 
-// Matches reports whether c takes a message.
-func (c Criteria) Matches(source uint32, tag uint64) bool {
+// matches reports whether c takes a message.
+func (c Criteria) matches(source uint32, tag uint64) bool {
 	return (c.Tag^tag)&^c.Ignore == 0 && (c.Source == source || c.Source == AnySource)
 }

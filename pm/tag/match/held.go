@@ -43,7 +43,7 @@ func (h *held) find(c *Criteria) *Message {
 	}
 	for e := h.list.after(h.passed[i]); e != nil; e = e.next {
 		u := e.owner
-		if c.Matches(u.Source, u.Tag) {
+		if c.matches(u.Source, u.Tag) {
 			return u
 		}
 		h.index(i, u)
@@ -54,7 +54,7 @@ func (h *held) find(c *Criteria) *Message {
 // scan is find without a class.
 func (h *held) scan(c *Criteria) *Message {
 	for e := h.list.head; e != nil; e = e.next {
-		if c.Matches(e.owner.Source, e.owner.Tag) {
+		if c.matches(e.owner.Source, e.owner.Tag) {
 			return e.owner
 		}
 	}

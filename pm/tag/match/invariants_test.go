@@ -6,7 +6,7 @@ import "fmt"
 func checkInvariants(m *Matcher) error {
 	for r := range m.AllPosted() {
 		for u := range m.AllHeld() {
-			if r.Matches(u.Source, u.Tag) {
+			if r.matches(u.Source, u.Tag) {
 				return fmt.Errorf("a posted receive %+v matches a held message from %d with tag %#x", r.Criteria, u.Source, u.Tag)
 			}
 		}

@@ -42,7 +42,7 @@ func (m *Matcher) Arrive(source uint32, tag uint64) *Recv {
 	if first == nil {
 		return nil
 	}
-	if r := first.owner; m.posted.passed == nil && !r.Multi && r.Matches(source, tag) {
+	if r := first.owner; m.posted.passed == nil && !r.Multi && r.matches(source, tag) {
 		m.posted.list.removeFirst() // no message has passed it over, so it is in no table
 		return r
 	}

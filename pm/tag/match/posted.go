@@ -52,7 +52,7 @@ func (p *posted) find(source uint32, tag uint64) *Recv {
 	}
 	for e := p.list.after(p.passed); e != nil; e = e.next {
 		r := e.owner
-		if r.Matches(source, tag) {
+		if r.matches(source, tag) {
 			return r
 		}
 		p.index(r)
@@ -74,7 +74,7 @@ func (p *posted) findIndexed(source uint32, tag uint64) *Recv {
 		if oldest != nil && oldest.order < r.order {
 			break
 		}
-		if r.Matches(source, tag) {
+		if r.matches(source, tag) {
 			return r
 		}
 	}

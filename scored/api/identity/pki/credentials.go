@@ -63,8 +63,8 @@ func (c *Credentials) Serial() []byte { return c.current.Load().Leaf.SerialNumbe
 // Expires returns when the present certificate ends.
 func (c *Credentials) Expires() time.Time { return c.current.Load().Leaf.NotAfter }
 
-// RenewAt returns when to ask for the next certificate.
-func (c *Credentials) RenewAt() time.Time {
+// renewAt returns when to ask for the next certificate.
+func (c *Credentials) renewAt() time.Time {
 	leaf := c.current.Load().Leaf
 	life := leaf.NotAfter.Sub(leaf.NotBefore)
 	return leaf.NotBefore.Add(life / renewAfterDenominator * renewAfterNumerator)

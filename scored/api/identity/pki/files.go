@@ -299,9 +299,9 @@ func readChecked(path string, check func(fs.FileInfo) error) ([]byte, error) {
 	return data, nil
 }
 
-// Reload uses the certificate in the directory if it is newer than the present one, as when another
+// reload uses the certificate in the directory if it is newer than the present one, as when another
 // process renewed it.
-func (c *Credentials) Reload(dir string) error {
+func (c *Credentials) reload(dir string) error {
 	next, err := Load(dir, c.now)
 	if err != nil {
 		return err

@@ -199,10 +199,10 @@ func TestRenew(t *testing.T) {
 	ours, at := newAuthority(t), &clock{epoch}
 	name := Name{"c1", Agent, "n1"}
 	client := daemon(t, ours, name, at.now)
-	if until := client.Expires().Sub(client.RenewAt()); until < 29*24*time.Hour || until > 31*24*time.Hour {
+	if until := client.Expires().Sub(client.renewAt()); until < 29*24*time.Hour || until > 31*24*time.Hour {
 		t.Errorf("renewed %v before the end", until)
 	}
-	at.at = client.RenewAt()
+	at.at = client.renewAt()
 	before := client.Serial()
 	for _, c := range []struct {
 		name Name

@@ -52,10 +52,10 @@ func (c *Credentials) Keep(ctx context.Context, k Keeper) {
 	defer tick.Stop()
 	var retry time.Time
 	for {
-		if err := c.Reload(k.Dir); err != nil {
+		if err := c.reload(k.Dir); err != nil {
 			k.Unusable(err)
 		}
-		if now := c.now(); now.After(c.RenewAt()) && now.After(retry) {
+		if now := c.now(); now.After(c.renewAt()) && now.After(retry) {
 			switch err := c.RenewNow(ctx, k.Dir, k.Ask); {
 			case err == nil:
 				k.Renewed()
