@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/leadertest"
 	"score/scored/api/scorev1"
+	"score/tests/smalldisk"
 	"strings"
 	"syscall"
 	"testing"
@@ -191,7 +192,8 @@ func TestAJobsDirectoryThatIsGoneIsNoFailure(t *testing.T) {
 // Where the file system of the jobs' directories is full, the user hears that, and the node goes on
 // with the next job once there is room.
 func TestJobsDirectoriesAreFull(t *testing.T) {
-	small := smallDisk(t, "size=1m,nr_inodes=2")
+	small := t.TempDir()
+	smalldisk.Mount(t, small, "size=1m,nr_inodes=2")
 	filler := filepath.Join(small, "filler")
 	touch(t, filler)
 	leader := startLeader(t)
@@ -217,27 +219,10 @@ func TestJobsDirectoriesAreFull(t *testing.T) {
 	done(t, s, 2)
 }
 
-// smallDisk returns a directory with a file system of its own, with the options.
-func smallDisk(t *testing.T, options string) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make a small file system")
-	}
-	small := t.TempDir()
-	if err := unix.Mount("tmpfs", small, "tmpfs", 0, options); err != nil {
-		t.Skip("no small file system: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(small, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return small
-}
-
 // An agent starts on a full disk, and runs jobs.
 func TestRunDirectoryIsFull(t *testing.T) {
-	small := smallDisk(t, "size=64k")
+	small := t.TempDir()
+	smalldisk.Mount(t, small, "size=64k")
 	for i := 0; ; i++ {
 		if err := os.WriteFile(filepath.Join(small, fmt.Sprint("filler", i)), make([]byte, os.Getpagesize()), 0o600); err != nil {
 			break

@@ -101,10 +101,7 @@ func TestIdle(t *testing.T) {
 // TestLateLoss: the agent drives, the process sends once and computes again, and what it sent is
 // lost.
 func TestLateLoss(t *testing.T) {
-	c := newCluster(t, 2, Config{})
-	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
-	one.send(0, "hello")
-	zero.receive()
+	c, zero, one := twoRanks(t)
 	await.That(t, "the agents drive", func() bool { return mode(c.jobs[0]) == ModeArmed && mode(c.jobs[1]) == ModeArmed })
 	lossy, err := drive.New(zero.img, &deaf{Port: zero.driver.Port()}, c.where[0], abi.RoleProcess)
 	if err != nil {

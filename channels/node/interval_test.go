@@ -10,10 +10,7 @@ import (
 // few milliseconds, and as often as ever once it computes for longer.
 func TestInterval(t *testing.T) {
 	const soon, late = soonBack, soonBack + 1
-	cluster := newCluster(t, 2, Config{})
-	zero, one := cluster.join(t, cluster.jobs, 0, 1), cluster.join(t, cluster.jobs, 1, 1)
-	one.send(0, "hello")
-	zero.receive()
+	cluster, _, _ := twoRanks(t)
 	steps := []struct {
 		name string
 		mode uint32
@@ -31,13 +28,13 @@ func TestInterval(t *testing.T) {
 	}
 	c, l := cluster.jobs[0].list()[0], cluster.nodes[0].loop
 	l.do(func() {
-		c.interval = 0
+		c.interval = tick
 		for _, s := range steps {
 			c.mode.Store(s.mode)
 			c.idleChecks, c.tookOver, c.servedBefore = s.idle, 0, c.served()
 			c.adaptInterval(s.away)
-			if got := max(c.interval, tick); got != s.want {
-				t.Errorf("%s: %d ms, want %d", s.name, got/tick, s.want/tick)
+			if c.interval != s.want {
+				t.Errorf("%s: %d ms, want %d", s.name, c.interval/tick, s.want/tick)
 			}
 		}
 		l.watchAgain(c, channels.Nanos(), tick)
@@ -47,10 +44,7 @@ func TestInterval(t *testing.T) {
 // TestIntervalOfOverlap: a process that leaves frames to the agent while it computes is not left alone
 // for longer.
 func TestIntervalOfOverlap(t *testing.T) {
-	cluster := newCluster(t, 2, Config{})
-	zero, one := cluster.join(t, cluster.jobs, 0, 1), cluster.join(t, cluster.jobs, 1, 1)
-	one.send(0, "hello")
-	zero.receive()
+	cluster, zero, one := twoRanks(t)
 	c, l := cluster.jobs[0].list()[0], cluster.nodes[0].loop
 	l.do(func() { c.interval = 2 * tick })
 	const messages = 500 // more than a window has frames

@@ -11,10 +11,7 @@ import (
 // TestPause: while a job's processes are to stand still its contexts stay as they are, and nobody
 // drives them; when they run again the agent drives for who computes.
 func TestPause(t *testing.T) {
-	c := newCluster(t, 2, Config{})
-	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
-	one.send(0, "hello") // and from now on it computes
-	zero.receive()
+	c, zero, one := twoRanks(t)
 	await.That(t, "the agent drives", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	for range 20 {
 		c.jobs[1].Pause()
@@ -44,10 +41,7 @@ func TestPause(t *testing.T) {
 // pauses, and the agent still finds out when it computes. The process polls once between two looks,
 // however slow the machine is.
 func TestPauseOfPolling(t *testing.T) {
-	c := newCluster(t, 2, Config{})
-	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
-	one.send(0, "hello")
-	zero.receive()
+	c, zero, _ := twoRanks(t)
 	context, l := c.jobs[0].list()[0], c.nodes[0].loop
 	for _, looks := range []int{calmChecks, calmChecks, steadyChecks, steadyChecks} {
 		await.That(t, "it is known to poll", func() (known bool) {
@@ -70,10 +64,7 @@ func TestPauseOfPolling(t *testing.T) {
 
 // TestPausedEnd: what a rank has sent that is paused, and that its job is removed, still arrives.
 func TestPausedEnd(t *testing.T) {
-	c := newCluster(t, 2, Config{})
-	zero, one := c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
-	one.send(0, "hello")
-	zero.receive()
+	c, zero, one := twoRanks(t)
 	await.That(t, "the agents drive", func() bool { return mode(c.jobs[1]) == ModeArmed })
 	c.jobs[0].Pause()
 	await.That(t, "the agent leaves it alone", func() bool {

@@ -179,6 +179,17 @@ func (c *cluster) join(t testing.TB, jobs []*Job, number, channel uint32) *rank 
 	return r
 }
 
+// twoRanks makes a cluster of two nodes with a rank each. The second has sent the first a message, and
+// computes since then.
+func twoRanks(t testing.TB) (c *cluster, zero, one *rank) {
+	t.Helper()
+	c = newCluster(t, 2, Config{})
+	zero, one = c.join(t, c.jobs, 0, 1), c.join(t, c.jobs, 1, 1)
+	one.send(0, "hello")
+	zero.receive()
+	return c, zero, one
+}
+
 // poll drives as a process does that waits for messages.
 func (r *rank) poll() {
 	if r.driver.Enter() {

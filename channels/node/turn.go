@@ -138,7 +138,7 @@ func (l *loop) wait(c *Context, t *turn) {
 		l.at(c, max(min(t.next, now+tick<<min(c.spuriousWakes, lockBackoffs)), now+gapIdle, earliest))
 	default:
 		c.mode.Store(modeArmed)
-		c.due = max(t.next, now+max(gapIdle, c.interval), earliest)
+		c.due = max(t.next, now+c.interval, earliest)
 		l.at(c, min(c.due, c.nextCheck(now, t.asleep)))
 	}
 }

@@ -77,7 +77,7 @@ type watch struct {
 	idleChecks    int    // in a row without a section of the process
 	idleLimit     int    // after how many of them the agent drives
 	driven        int    // checks in a row with one, up to steadyChecks
-	interval      int64  // between two checks, from tick to maxInterval; 0: tick
+	interval      int64  // between two checks, from tick to maxInterval
 	tookOver      int64  // when the agent began to drive
 	servedBefore  uint64 // what served was then
 	paused        int64  // for how long its job was seen to stand still, up to maxPausedCheck
@@ -108,7 +108,7 @@ func (l *loop) list(c *Context) (now int64, ok bool) {
 	// After 2^31 contexts numbers come again.
 	for l.last++; l.last < eventFirst || l.byEvent[l.last] != nil; l.last++ {
 	}
-	c.number, c.place = l.last, -1
+	c.number, c.place, c.interval = l.last, -1, tick
 	l.byEvent[c.number] = c
 	now = channels.Nanos()
 	l.watchAgain(c, now, tick)
@@ -210,7 +210,7 @@ func (l *loop) checkContext(c *Context, now int64) {
 		l.watchAgain(c, now, tick)
 	case c.mode.Load() == modeWatched && c.idleChecks+1 < c.idleLimit:
 		c.idleChecks++
-		l.at(c, nextTick(now, max(c.interval, tick)))
+		l.at(c, nextTick(now, c.interval))
 	default:
 		if c.mode.Load() == modeWatched {
 			c.tookOver, c.servedBefore = now, c.served()
@@ -238,7 +238,7 @@ func (c *Context) pace() int64 {
 	case c.driven >= calmChecks:
 		return max(calm, c.interval)
 	default:
-		return max(tick, c.interval)
+		return c.interval
 	}
 }
 
@@ -253,7 +253,7 @@ func (c *Context) adaptInterval(now int64) {
 	case drove && (now-c.tookOver > soonBack || c.served() != c.servedBefore):
 		c.interval = tick
 	case drove, mode == modeWatched && c.idleChecks > 0:
-		c.interval = min(2*max(c.interval, tick), maxInterval)
+		c.interval = min(2*c.interval, maxInterval)
 	}
 }
 

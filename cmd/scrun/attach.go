@@ -107,6 +107,14 @@ func refused(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
 }
 
+// pause waits between two attempts, or until ctx ends.
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(attachPause):
+	case <-ctx.Done():
+	}
+}
+
 // follow receives the job's events until the last, over as many streams as necessary. The first
 // stream is nil if it could not be opened; broken is the reason.
 func (s *session) follow(ctx context.Context, stream *attachment, broken error, outputFailed chan<- struct{}) outcome {
@@ -133,10 +141,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 			ctx.Err() != nil || !wait.Continue(time.Now(), how.broken) {
 			break
 		}
-		select {
-		case <-time.After(attachPause):
-		case <-ctx.Done():
-		}
+		pause(ctx)
 		next, err := s.streams.begin(s.jobID, s.shown.received())
 		if stream = next; err != nil {
 			how.broken = err

@@ -56,10 +56,7 @@ func upload(ctx context.Context, patience client.Patience, send func() error) er
 			ctx.Err() != nil || !wait.Continue(time.Now(), err) {
 			return err
 		}
-		select {
-		case <-time.After(attachPause):
-		case <-ctx.Done():
-		}
+		pause(ctx)
 	}
 }
 

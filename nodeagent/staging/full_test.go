@@ -2,30 +2,12 @@ package staging
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
+	"score/tests/smalldisk"
 	"testing"
 
 	"golang.org/x/sys/unix"
 )
-
-// smallDisk is a cache's directory on a file system with the options.
-func smallDisk(t *testing.T, options string) string {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can make a small file system")
-	}
-	dir := filepath.Dir(cacheDir(t))
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=755,"+options); err != nil {
-		t.Skip("no small file system: ", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
-			t.Error(err)
-		}
-	})
-	return filepath.Join(dir, "cache")
-}
 
 // On a disk with less room than the limit, what no job needs makes room for what one does, whoever
 // has it.
@@ -36,7 +18,9 @@ func TestAFullDiskIsMadeRoomOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ann, bob := twoUsers(t)
-			c := open(t, smallDisk(t, options), 1<<30)
+			dir := cacheDir(t)
+			smalldisk.Mount(t, filepath.Dir(dir), "mode=755,"+options)
+			c := open(t, dir, 1<<30)
 			var files []File
 			for i := range byte(6) {
 				data, file := content(3<<20, 10+i)

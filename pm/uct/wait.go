@@ -102,7 +102,8 @@ func (i *Iface) waitLost(ctx context.Context) error {
 // messages: the peer may wait for room, too. A peer that gets no goodbye finds out by its next
 // message.
 func (i *Iface) sendBye(ep *EP, until time.Time) {
-	_, _ = ep.advance()                                                           // the goodbye meets the same error
+	// Where this fails, so does the goodbye.
+	_, _ = ep.advance()
 	for ep.send(Header{ID: idBye}, nil) == ErrAgain && time.Now().Before(until) { //nolint:errorlint // this very value
 		i.discard(until)
 	}

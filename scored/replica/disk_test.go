@@ -9,6 +9,7 @@ import (
 	"score/scored/replica/guard"
 	"score/scored/state"
 	"score/scored/state/statepb"
+	"score/tests/smalldisk"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,21 +20,11 @@ import (
 // smallDisk returns a directory on an empty file system of 4 MB: some segments of the log.
 func smallDisk(t *testing.T) string {
 	t.Helper()
-	if os.Getuid() != 0 {
-		t.Skip("mounting a small disk needs root")
-	}
 	dir := filepath.Join(t.TempDir(), "disk")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("score-test", dir, "tmpfs", syscall.MS_NOSUID|syscall.MS_NODEV, "size=4m,mode=0700"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	smalldisk.Mount(t, dir, "size=4m,mode=0700")
 	return dir
 }
 

@@ -51,8 +51,9 @@ func DialSpares(ctx context.Context, socket string, job uint64) (*Spares, []Spar
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrGone, err)
 	}
-	s := &Spares{conn: conn.(*net.UnixConn)}    // of the network "unix"
-	_ = s.conn.SetDeadline(answerDeadline(ctx)) // send meets the same error
+	s := &Spares{conn: conn.(*net.UnixConn)} // of the network "unix"
+	// send meets the same error.
+	_ = s.conn.SetDeadline(answerDeadline(ctx))
 	open := &stewardpb.Open{Spares: true, JobId: job, Version: api.Version()}
 	if err := s.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Open{Open: open}}, nil); err != nil {
 		conn.Close()
