@@ -11,8 +11,9 @@ import (
 // pmixConn is the steward's end of one connection.
 type pmixConn struct {
 	conn
-	owner   sockowner.Owner // of the other end
-	closing bool            // once all has been written
+	owner    sockowner.Owner // of the other end
+	closing  bool            // once all has been written
+	answered bool            // something was written since the last read
 }
 
 // acceptPMIx accepts a connection; its greeting identifies the client.
@@ -71,9 +72,20 @@ func (s *steward) readPMIx(id pmix.ConnID) bool {
 	case closed:
 		s.onClosedPMIx(id)
 	case data != nil:
+		c.answered = false
 		s.applyPMIx(s.job.pmix.server.Feed(s.now(), id, data))
+		c.acknowledge()
 	}
 	return more
+}
+
+// acknowledge tells the client's kernel at once that a request has come, unless its answer did. libpmix
+// leaves Nagle's algorithm on: its next request waits for that, which Linux puts off for 40 ms. When a
+// rank ends, it sends three requests that have no answer, and then one that has.
+func (c *pmixConn) acknowledge() {
+	if c.fd >= 0 && !c.answered {
+		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) // without it, it comes later
+	}
 }
 
 // onClosedPMIx handles the end of a connection.
@@ -98,6 +110,7 @@ func (s *steward) writePMIx(id pmix.ConnID, data []byte) {
 	if c == nil {
 		return
 	}
+	c.answered = true
 	k := s.job.index(s.job.pmix.server.RankOf(id))
 	s.checkSent(k, s.clients.send(&c.conn, data))
 	if c.closing && len(c.unsent) == 0 {
