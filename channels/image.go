@@ -237,7 +237,7 @@ func (img *Image) Close() error {
 // there already costs a look at a map.
 func (img *Image) ensure(at, length uint64) error { return img.ensureAhead(at, length, at+length) }
 
-// aheadBytes is what ensureAhead allocates at once. A system call and a fault for each page take as long
+// aheadBytes is what ensureAhead allocates, and ensureAll maps, at once. A system call and a fault for each page take as long
 // as a message of 2 KiB; a rank that exchanges little shall have little memory.
 const aheadBytes = 64 << 10
 
@@ -261,8 +261,9 @@ func (img *Image) ensureAll(first, last uint64) error {
 			return fmt.Errorf("%w: %w", ErrMemory, err)
 		}
 		if length > abi.PageBytes {
-			// It fails on kernels before 5.14: then each page is mapped by a fault.
-			_ = unix.Madvise(img.mem[at:at+length], unix.MADV_POPULATE_WRITE)
+			// Of a whole lane most programs use the start alone; faults map the rest, and each page on kernels
+			// before 5.14, where this fails.
+			_ = unix.Madvise(img.mem[at:at+min(length, aheadBytes)], unix.MADV_POPULATE_WRITE)
 		}
 	}
 	for p := first; p <= last; p++ {

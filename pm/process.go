@@ -1,6 +1,7 @@
 package pm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"score/channels/handover"
 	"strconv"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,6 +19,7 @@ type Process struct {
 	client   *handover.Client
 	settings Settings
 	lanes    *channels.LaneMemory // of all channels
+	leave    context.CancelFunc
 	speedUp  sync.WaitGroup
 
 	mu   sync.Mutex
@@ -49,9 +52,22 @@ func JoinAt(path string, settings Settings) (*Process, error) {
 }
 
 func join(client *handover.Client, settings Settings) *Process {
-	p := &Process{client: client, settings: settings, lanes: settings.laneMemory(), open: map[int]*Channel{}}
-	p.speedUp.Go(channels.SpeedUp) // beside the first messages: it takes milliseconds
+	ctx, leave := context.WithCancel(context.Background())
+	p := &Process{client: client, settings: settings, lanes: settings.laneMemory(), leave: leave, open: map[int]*Channel{}}
+	p.speedUp.Go(func() { speedUpLater(ctx) })
 	return p
+}
+
+// speedUpAfter is how long a process runs before channels.SpeedUp, which takes 5 to 20 ms: a process that
+// ends meanwhile, as one that only says hello would, ends no sooner.
+const speedUpAfter = 250 * time.Millisecond
+
+func speedUpLater(ctx context.Context) {
+	select {
+	case <-time.After(speedUpAfter):
+		channels.SpeedUp()
+	case <-ctx.Done():
+	}
 }
 
 // MaxChannel is the highest number of a channel. Channel 0 is no program's.
@@ -99,6 +115,7 @@ func (p *Process) Close() error {
 	for _, c := range rest {
 		errs = append(errs, c.Close())
 	}
+	p.leave()
 	p.speedUp.Wait()
 	return errors.Join(append(errs, p.client.Close())...)
 }

@@ -90,7 +90,7 @@ func send(ch *pm.Channel, to int, data []byte) error {
 
 // warmUp is how long messages go to and fro before anything is measured: until the
 // processors run at their speed, and stores are no fences any more (channels.SpeedUp).
-const warmUp = 50 * time.Millisecond
+const warmUp = 350 * time.Millisecond
 
 // curveRank is one of the two ranks that measure a plan.
 func curveRank(ch *pm.Channel) error {
