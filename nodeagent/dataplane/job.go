@@ -120,6 +120,9 @@ func (j *Job) Over() {
 	j.overLocked()
 }
 
+// Gone returns a channel that is closed when nothing of the job is left here, after Rest or Leave.
+func (j *Job) Gone() <-chan struct{} { return j.gone }
+
 // Leave ends the job here. It returns at once. The contexts are driven until all messages were
 // answered, for at most linger, and then removed. It may be called repeatedly.
 func (j *Job) Leave(linger time.Duration) {

@@ -69,3 +69,13 @@ func (j *Job) closeChannels() {
 		c.Rest()
 	})
 }
+
+// awaitNoChannels waits until nothing is left of closed channels, or the agent ends.
+func (j *Job) awaitNoChannels() {
+	j.withChannels(func(c *dataplane.Job) {
+		select {
+		case <-c.Gone():
+		case <-j.options.Running.Done():
+		}
+	})
+}

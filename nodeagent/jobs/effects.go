@@ -164,7 +164,8 @@ func (j *Job) clear() {
 }
 
 // retire returns the steward to the pool after its last output was read. It waits for a kill that
-// is under way, since the steward's container may be another job's afterwards.
+// is under way, since the steward's container may be another job's afterwards, and for the memory of
+// the job's channels, which is charged to that container: with it, the pool would not keep the steward.
 func (j *Job) retire() {
 	<-j.claimed
 	j.watches.Wait()
@@ -175,5 +176,6 @@ func (j *Job) retire() {
 	if j.spares != nil {
 		j.spares.close()
 	}
+	j.awaitNoChannels()
 	j.options.Pool.Retire(j.options.Running, steward, func() bool { return j.readers.Load() > 0 })
 }
