@@ -197,6 +197,7 @@ func TestEachStep(t *testing.T) {
 			steps := 0
 			for at := 0; at == 0 || at < steps; at++ {
 				w := newWorld(2, 130, 90, 45)
+				w.r.c.Stall = 600 // the story is short if pieces are lost whole
 				w.fatalf = func(format string, args ...any) {
 					t.Helper()
 					t.Fatalf("step %d: "+format, append([]any{at}, args...)...)
