@@ -8,7 +8,7 @@ const (
 )
 
 // Identifiers of pulls by bulk datagrams.
-const IDAsk, IDSent, IDPutPull = idAsk, idSent, idPutPull
+const IDAsk, IDProbe, IDSent, IDPutPull = idAsk, idProbe, idSent, idPutPull
 
 // Forget ends what is under way with a rank, which is then as new.
 func (i *Iface) Forget(rank int) {

@@ -20,6 +20,7 @@ func (i *Iface) installHandlers() {
 	h[idBye] = onBye
 	h[idCopies] = onCopies
 	h[idAsk] = onAsk
+	h[idProbe] = onProbe
 	h[idSent] = onSent
 	h[idPutPull] = onPutPull
 }

@@ -15,8 +15,11 @@ const (
 	idBye                          // the sender closes its end
 	idCopies                       // asks whether the peer may copy (Bits 0), or answers
 	idAsk                          // call Arg: key, offset, length, a piece's place and length, where to
-	idSent                         // call Arg: a piece's place and length; status in Bits
+	idProbe                        // call Arg: was a piece sent? its place and length, token
+	idSent                         // call Arg: it was, or cannot be: the same words; status in Bits
 	idPutPull                      // request: key, offset, length, key and offset of the bytes, data if bitData
+
+	_ = FirstID - 1 - idPutPull // it does not compile with more
 )
 
 // Bits of a put.

@@ -27,7 +27,7 @@ const (
 //	kind             waits in                ends when
 //	opPut, opAtomic  out, then unacked       the peer has acknowledged the last request
 //	opGet, opFetch   out, then iface.calls   data is complete, or the peer says why not
-//	opFill           iface.calls             the peer has confirmed each piece of the pull
+//	opFill           iface.calls             its pull is settled
 //
 //	sent, asked <= len(data)
 type op struct {

@@ -20,7 +20,7 @@ type Header struct {
 
 // Identifiers of active messages. Those below FirstID are the package's own.
 const (
-	FirstID uint8 = 16
+	FirstID uint8 = 32
 	LastID  uint8 = 255
 )
 

@@ -5,13 +5,15 @@ import (
 	"score/pm"
 )
 
-// askBulk declares frames lost that did not come, and asks for what pulls want now.
+// askBulk declares frames lost that did not come, probes owners, and asks for what pulls want now.
 func (i *Iface) askBulk() (n int) {
 	b := &i.bulk
-	b.refused = false
 	now := bulkNow()
 	if now >= b.reader.Deadline() && !i.framesWait() {
 		b.reader.Tick(now)
+	}
+	if b.refused = !i.probeBulk(); b.refused {
+		return 0
 	}
 	for {
 		p, at, size, ok := b.reader.Next()
@@ -30,6 +32,19 @@ func (i *Iface) askBulk() (n int) {
 		b.reader.Asked(now)
 		n++
 	}
+}
+
+// probeBulk asks owners what they have sent. It is false if there is no room for the question.
+func (i *Iface) probeBulk() bool {
+	r := i.bulk.reader
+	for p, at, n, ok := r.Probe(); ok; p, at, n, ok = r.Probe() {
+		o := i.calls.Get(p.ID)
+		if o.ep.failed == nil && !o.ep.sendWords(Header{ID: idProbe, Arg: o.id}, at, n, uint64(o.token)) {
+			return false
+		}
+		r.Probed()
+	}
+	return true
 }
 
 // framesWait reports whether frames wait to be taken.
@@ -143,23 +158,24 @@ func (e *EP) onPulled(p *Packet, o *op, at uint64, size int) {
 	e.iface.tookFrame(o, at, uint64(size))
 }
 
-// onSent notes that the owner has sent a piece, or why it cannot.
+// onSent notes that the owner has sent a piece, or why it cannot. The pull may have ended: the answer to a
+// probe crosses frames.
 func onSent(p *Packet) {
 	e := p.EP
-	var w [2]uint64
+	var w [3]uint64
 	if !p.words(w[:]) {
 		return
 	}
-	o := e.iface.calls.Get(p.Arg)
 	err := status(p.Bits).err()
-	if o == nil || o.ep != e || o.pull == nil || errors.Is(err, ErrPeer) {
+	if errors.Is(err, ErrPeer) {
 		e.Violated()
 		return
 	}
-	if e.iface.bulk.reader.Sent(bulkNow(), o.pull, w[0], w[1]) != nil {
-		e.Violated()
+	o := e.iface.calls.Get(p.Arg)
+	if o == nil || o.ep != e || o.pull == nil || uint64(o.token) != w[2] {
 		return
 	}
+	e.iface.bulk.reader.Sent(bulkNow(), o.pull, w[0], w[1])
 	switch {
 	case err != nil && !o.completed:
 		e.completePull(o, err)
@@ -168,8 +184,8 @@ func onSent(p *Packet) {
 	}
 }
 
-// completePull ends a pull for its caller. The operation itself ends when its owner has said of
-// each piece that it was sent: its number must not name another before.
+// completePull ends a pull for its caller. If pieces have not come, the operation itself ends when its owner
+// has said of each that it was sent: its number must not name another before.
 func (e *EP) completePull(o *op, err error) {
 	if o.completed {
 		return

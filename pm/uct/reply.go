@@ -9,8 +9,9 @@ const (
 	// maxAsked is the number of answers waiting for room beyond which a peer's questions (what a
 	// key is, whether copies are possible) are ignored. The peer goes on without.
 	maxAsked = MaxOps
-	// maxServes bounds the answers kept for one peer: an honest peer cannot have asked for more.
-	maxServes = maxAsked + MaxOps + (MaxGets+1)*pull.MaxPieces
+	// maxServes bounds the answers kept for one peer: an honest peer cannot have asked for more. Of pieces
+	// these are two for each that is under way, and the probes of those that came meanwhile.
+	maxServes = maxAsked + MaxOps + 3*(MaxGets+1)*pull.MaxPieces
 )
 
 // replyKind is the message that a reply sends.
@@ -22,7 +23,8 @@ const (
 	replyNak                          // the requests of run failed, with status
 	replyDescription                  // buf
 	replyCopies                       // copies
-	replyBulk                         // a piece of data, as bulk datagrams, and then that it was sent
+	replyBulk                         // a piece of data, as bulk datagrams
+	replySent                         // that a piece was sent
 )
 
 // reply is an answer to the peer. Interfaces keep those that were sent for reuse.
@@ -37,7 +39,7 @@ type reply struct {
 	copied   copied // frames that the reader wants copied; of replyBulk
 	bulkPort uint16 // the peer's port for bulk datagrams; 0: it has none
 	call     uint32 // the peer's number
-	token    uint32 // the peer's; of replyBulk
+	token    uint32 // the peer's; of replyBulk and replySent
 	run      order.Run
 
 	data   []byte
@@ -127,6 +129,8 @@ func (e *EP) sendReply(a *reply) (n int, whole bool) {
 		whole = e.sendDone(a, a.status)
 	case replyBulk:
 		n, whole = e.sendBulk(a)
+	case replySent:
+		whole = e.sendSent(a)
 	case replyNak:
 		whole = e.sendNak(a)
 	case replyCopies:

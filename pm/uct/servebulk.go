@@ -40,8 +40,29 @@ func onAsk(p *Packet) {
 	}
 }
 
-// sendBulk sends as much of a piece as there is room for, straight from the memory, and then
-// confirms it.
+// onProbe tells the peer that a piece was sent: answers go in order, so it was before this one.
+func onProbe(p *Packet) {
+	e := p.EP
+	var w [3]uint64
+	if !p.words(w[:]) {
+		return
+	}
+	a := e.newReply(replySent, p.Arg)
+	if a == nil {
+		return
+	}
+	a.piece, _ = pull.Serve(0, w[0], w[1]) // of no transfer: it is only named
+	a.token = uint32(w[2])
+	e.reply(a)
+}
+
+// sendSent says that a piece was sent, or why it cannot be.
+func (e *EP) sendSent(a *reply) bool {
+	at, n := a.piece.Piece()
+	return e.sendWords(Header{ID: idSent, Arg: a.call, Bits: uint8(a.status)}, at, n, uint64(a.token))
+}
+
+// sendBulk sends as much of a piece as there is room for, straight from the memory.
 func (e *EP) sendBulk(a *reply) (n int, whole bool) {
 	if b := e.ahead(a); b != nil {
 		defer b.Ahead(e.rank, nil)
@@ -55,8 +76,7 @@ func (e *EP) sendBulk(a *reply) (n int, whole bool) {
 			return n - 1, false
 		}
 	}
-	at, size := a.piece.Piece()
-	return n, e.sendWords(Header{ID: idSent, Arg: a.call, Bits: uint8(a.status)}, at, size)
+	return n, a.status == statusOK || e.sendSent(a)
 }
 
 // ahead prepares the frames of a turn, if their bytes are sent from where they lie.

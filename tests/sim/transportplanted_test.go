@@ -14,7 +14,7 @@ func TestPlantedBugsInTransports(t *testing.T) {
 		{"lets what follows a long put overtake it", Right, transportBugs{noBarrier: true}},
 		{"lets a write overtake a read", Right, transportBugs{noReads: true}},
 		{"uses the key of memory again", Right, transportBugs{noTurns: true}},
-		{"uses a number again that the owner may still name", Right, transportBugs{earlyNumbers: true}},
+		{"uses a number again that the owner still names, without a token", Right, transportBugs{earlyNumbers: true}},
 		{"never asks again", Delivery, transportBugs{noRepeat: true}},
 		{"takes a frame twice", Right, transportBugs{takesAll: true}},
 		{"acknowledges before it refuses", Right, transportBugs{ackFirst: true}},

@@ -19,7 +19,8 @@ const (
 	msgAsk                      // call id: key, length, at, n, token
 	msgData                     // call id: at, n, bytes
 	msgDone                     // call id has ended: refused, value
-	msgSent                     // call id: at, n were sent: refused
+	msgProbe                    // call id: were at, n sent? token
+	msgSent                     // call id: at, n were sent, or refused; token
 	msgAck                      // requests up to upTo were served
 	msgNak                      // requests of run failed
 )
@@ -205,10 +206,7 @@ func (t *transport) reply(p *transportPeer, r *answering) bool {
 			return false
 		}
 	}
-	if r.what.kind == msgData {
-		return true // its last piece is the end
-	}
-	return t.sendMessage(p, r.what)
+	return !r.what.refused || t.sendMessage(p, r.what)
 }
 
 // sendFrame sends the next frame of an answer, in a bulk datagram or through the channel.
@@ -232,11 +230,18 @@ func (t *transport) sendFrame(p *transportPeer, r *answering) bool {
 	return true
 }
 
-// ask gives up frames that did not come, and asks for what pulls want now.
+// ask gives up frames that did not come, probes owners, and asks for what pulls want now.
 func (t *transport) ask() {
 	w := t.e.w
 	if w.now >= t.reader.Deadline() && len(t.socket) == 0 && !t.bugs.noRepeat {
 		t.reader.Tick(w.now)
+	}
+	for p, at, n, ok := t.reader.Probe(); ok; p, at, n, ok = t.reader.Probe() {
+		c := t.calls[p.ID-1]
+		if !t.sendMessage(c.peer, transportMessage{kind: msgProbe, id: c.id, at: at, n: n, token: c.token}) {
+			return
+		}
+		t.reader.Probed()
 	}
 	for {
 		p, at, n, ok := t.reader.Next()
@@ -250,6 +255,11 @@ func (t *transport) ask() {
 		}
 		t.reader.Asked(w.now)
 	}
+}
+
+// answerProbe says that a piece was sent: what was asked for before is answered before.
+func (t *transport) answerProbe(p *transportPeer, s *transportMessage) {
+	p.replies = append(p.replies, &answering{what: transportMessage{kind: msgSent, id: s.id, token: s.token, at: s.at, n: s.n}})
 }
 
 // answerAsk begins to send a piece.

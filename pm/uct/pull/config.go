@@ -9,11 +9,12 @@ type Config struct {
 	Window, MinWindow int
 	// Piece is how many bytes are asked for at once, unless a transfer has fewer.
 	Piece int
-	// Grace is how long frames may still come after the owner has confirmed their piece: the
-	// initial and the shortest value. MaxGrace is the longest.
+	// Grace is how long frames may still come after the last one of their piece, and after how long
+	// without a frame its owner is probed: the initial and the shortest value. MaxGrace is the longest.
 	Grace, MaxGrace time.Duration
-	// Stall is the time without a frame after which the bytes of a piece leave the window: its
-	// owner computes, and others need not wait for it.
+	// Stall is the time without a frame after which the bytes of a piece leave the window, since its
+	// owner computes, and others need not wait for it; and after which an owner that has sent no frame
+	// is probed.
 	Stall time.Duration
 }
 

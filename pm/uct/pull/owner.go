@@ -15,7 +15,7 @@ func Serve(length, at, n uint64) (Owner, bool) {
 	return Owner{at: at, n: n, next: at}, at <= length && n <= length-at
 }
 
-// Piece is what was asked for, as the word says that ends it.
+// Piece is what was asked for.
 func (o *Owner) Piece() (at, n uint64) { return o.at, o.n }
 
 // Next returns the next frame, of at most limit bytes; none once all were sent.
@@ -27,5 +27,5 @@ func (o *Owner) Next(limit uint64) (at, n uint64, ok bool) {
 // Passed records that n bytes were sent, all of the frame that Next returned.
 func (o *Owner) Passed(n uint64) { o.next += n }
 
-// Done reports whether all of the piece was sent. The reader is then told so.
+// Done reports whether all of the piece was sent.
 func (o *Owner) Done() bool { return o.next == o.at+o.n }

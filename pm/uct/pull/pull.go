@@ -3,8 +3,8 @@ package pull
 // span is bytes from one place to another.
 type span struct{ from, to uint64 }
 
-// piece is what an owner was asked for. It is over when the owner has said that it sent it, and all
-// has come or was given up.
+// piece is what an owner was asked for. It is over when all has come, or was given up because its owner
+// has sent it.
 type piece struct {
 	span
 	number  uint64         // of those that were asked for, from 1 on
@@ -13,10 +13,20 @@ type piece struct {
 	left    uint64 // bytes that have not come
 	since   int64  // when it was asked for, or its last frame came
 	due     int64  // when what is missing is given up; of a piece that was sent
-	sent    bool   // the owner said so
+	sent    bool   // its last frame came, or the owner said so
 	counted bool   // left is part of Reader.out
 	started bool   // a frame came
+	probe   probe
 }
+
+// probe is the question to an owner whether it has sent a piece. It is asked once.
+type probe uint8
+
+const (
+	noProbe probe = iota
+	probeDue
+	probeSent
+)
 
 // Pull is one transfer.
 //
@@ -36,7 +46,8 @@ type Pull struct {
 // Done reports whether all bytes have come.
 func (p *Pull) Done() bool { return p.left == 0 }
 
-// Settled reports whether the owner owes nothing: it has said of each piece that it was sent.
+// Settled reports whether the owner owes nothing: all has come, or it has said of each piece of a stopped
+// pull that it was sent.
 func (p *Pull) Settled() bool { return len(p.pieces) == 0 && (p.stopped || p.left == 0) }
 
 // Expects reports whether n bytes from at on are part of what was asked for and has not come.

@@ -10,28 +10,56 @@ func small() Config {
 	return Config{Window: 60, MinWindow: 20, Piece: 20, Grace: 100, MaxGrace: 1000, Stall: 5000}
 }
 
-// TestLostFrameIsAskedForAgain: only what is missing, and only after the owner said that it was
-// sent and a moment has passed.
+// TestLostFrameIsAskedForAgain: only what is missing, and only a moment after the last frame of the piece
+// has come.
 func TestLostFrameIsAskedForAgain(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 20)
 	r.Asked(0)
 	r.Took(1, p, 0, 5)
-	r.Took(1, p, 10, 10)
-	r.Tick(int64(time.Hour))
-	if _, _, _, ok := r.Next(); ok {
-		t.Error("asked again though the owner has not sent all")
-	}
-	if err := r.Sent(10, p, 0, 20); err != nil {
-		t.Fatal(err)
-	}
-	r.Tick(r.Deadline() - 1)
+	r.Took(10, p, 10, 10)
+	r.Tick(10 + r.grace() - 1)
 	if _, _, _, ok := r.Next(); ok {
 		t.Error("asked again at once")
 	}
-	r.Tick(r.Deadline())
+	r.Tick(10 + r.grace())
 	if q, at, n, ok := r.Next(); !ok || q != p || at != 5 || n != 5 {
 		t.Errorf("asked for %d bytes at %d, want 5 at 5", n, at)
+	}
+}
+
+// TestLostLastFrameIsAskedForAgain: only after the owner has said that it was sent, which it is asked once,
+// however long it takes.
+func TestLostLastFrameIsAskedForAgain(t *testing.T) {
+	for name, came := range map[string]uint64{"all but the last": 15, "none": 0} {
+		t.Run(name, func(t *testing.T) {
+			r := New(small())
+			p := r.Start(0, 20)
+			r.Asked(0)
+			if came > 0 {
+				r.Took(1, p, 0, came)
+			}
+			if _, _, _, ok := r.Probe(); ok {
+				t.Error("probed at once")
+			}
+			r.Tick(r.Deadline())
+			if q, at, n, ok := r.Probe(); !ok || q != p || at != 0 || n != 20 {
+				t.Errorf("probed %d bytes at %d: %v", n, at, ok)
+			}
+			r.Probed()
+			r.Tick(int64(time.Hour))
+			if _, _, _, ok := r.Probe(); ok {
+				t.Error("probed again")
+			}
+			if _, _, _, ok := r.Next(); ok {
+				t.Error("asked again, though the owner may not have sent it")
+			}
+			r.Sent(int64(time.Hour), p, 0, 20)
+			r.Tick(r.Deadline())
+			if q, at, n, ok := r.Next(); !ok || q != p || at != came || n != 20-came {
+				t.Errorf("asked for %d bytes at %d, want %d at %d", n, at, 20-came, came)
+			}
+		})
 	}
 }
 
@@ -52,7 +80,7 @@ func TestSilentOwnerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestForgedOwnerAnswers: what was not asked for is an error, or not expected.
+// TestForgedOwnerAnswers: what was not asked for is not expected, and words about it have no effect.
 func TestForgedOwnerAnswers(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 40)
@@ -61,9 +89,10 @@ func TestForgedOwnerAnswers(t *testing.T) {
 		if p.Expects(f[0], f[1]) {
 			t.Errorf("%d bytes at %d are expected", f[1], f[0])
 		}
-		if r.Sent(0, p, f[0], f[1]) == nil {
-			t.Errorf("%d bytes at %d were sent", f[1], f[0])
-		}
+		r.Sent(0, p, f[0], f[1])
+	}
+	if r.Tick(int64(r.c.Stall) - 1); len(p.pieces) != 1 || p.pieces[0].sent || r.out != 20 {
+		t.Errorf("words about nothing had an effect: %+v", p)
 	}
 }
 
@@ -93,7 +122,6 @@ func BenchmarkPull(b *testing.B) {
 			_, at, n, _ := r.Next()
 			r.Asked(0)
 			r.Took(1, p, at, n)
-			_ = r.Sent(1, p, at, n)
 		}
 		r.Recycle(p)
 	}

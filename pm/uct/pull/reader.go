@@ -1,15 +1,9 @@
 package pull
 
-import (
-	"errors"
-	"slices"
-)
+import "slices"
 
 // NoDeadline is the deadline of a reader that waits for nothing.
 const NoDeadline = 1<<63 - 1
-
-// ErrOwner means that an owner confirms a piece that it was not asked for.
-var ErrOwner = errors.New("pull: the owner sent what it was not asked for")
 
 // Reader asks for the bytes of all transfers of one reader. Times are nanoseconds of any clock that
 // does not go back.
@@ -23,6 +17,7 @@ type Reader struct {
 	asked   uint64  // pieces so far
 	cutAt   uint64  // the last piece that was asked for before the window was cut
 	out     int     // bytes of counted pieces that have not come
+	probes  int     // pieces whose probe is due
 	waiting []*Pull // may have something to ask for, in order
 	active  []*Pull // have pieces
 	spare   []*Pull
@@ -51,17 +46,21 @@ func (r *Reader) Start(id uint32, length uint64) *Pull {
 // Recycle takes back a settled pull, which the caller must not use any more.
 func (r *Reader) Recycle(p *Pull) {
 	r.Stop(p)
+	for i := range p.pieces {
+		r.trust(&p.pieces[i])
+	}
 	p.pieces = p.pieces[:0]
 	r.drop(p)
 	r.spare = append(r.spare, p)
 }
 
-// Stop ends a pull: nothing is asked for and no frame expected any more. The caller still calls
-// Sent for what the owner confirms, until the pull is settled.
+// Stop ends a pull: nothing is asked for and no frame expected any more. The caller still probes pieces
+// that their owner may not have sent, and calls Sent for them, until the pull is settled.
 func (r *Reader) Stop(p *Pull) {
 	p.stopped = true
 	for i := range p.pieces {
 		r.uncount(&p.pieces[i])
+		r.doubt(&p.pieces[i])
 	}
 	p.pieces = slices.DeleteFunc(p.pieces, func(c piece) bool { return c.sent })
 	r.drop(p)
@@ -131,7 +130,56 @@ func (r *Reader) Asked(now int64) {
 	}
 }
 
-// Took records a frame that the pull expects.
+// Probe returns a piece whose owner is to be asked whether it has sent it. The caller reports the
+// question by Probed, or the next call returns the same again.
+func (r *Reader) Probe() (p *Pull, at, n uint64, ok bool) {
+	p, c := r.doubtful()
+	if c == nil {
+		return nil, 0, 0, false
+	}
+	return p, c.from, c.to - c.from, true
+}
+
+// Probed records that the owner was asked about what Probe returned.
+func (r *Reader) Probed() {
+	if _, c := r.doubtful(); c != nil {
+		r.trust(c)
+	}
+}
+
+// doubtful returns a piece whose probe is due, and its pull.
+func (r *Reader) doubtful() (*Pull, *piece) {
+	if r.probes == 0 {
+		return nil, nil
+	}
+	for _, p := range r.active {
+		for i := range p.pieces {
+			if c := &p.pieces[i]; c.probe == probeDue {
+				return p, c
+			}
+		}
+	}
+	return nil, nil
+}
+
+// doubt has the owner probed once, unless the piece is known to be sent.
+func (r *Reader) doubt(c *piece) {
+	if c.probe == noProbe && !c.sent {
+		c.probe = probeDue
+		r.probes++
+	}
+}
+
+// trust ends a doubt: the owner was probed, or need not be.
+func (r *Reader) trust(c *piece) {
+	if c.probe == probeDue {
+		r.probes--
+	}
+	c.probe = probeSent
+}
+
+// Took records a frame that the pull expects. Owners send frames in order, so a piece was sent if its last
+// bytes have come.
 func (r *Reader) Took(now int64, p *Pull, at, n uint64) {
 	c := p.covering(at, n)
 	if c == nil {
@@ -146,19 +194,33 @@ func (r *Reader) Took(now int64, p *Pull, at, n uint64) {
 	if c.counted {
 		r.out -= int(n)
 	}
-	if c.left == 0 {
+	switch {
+	case c.left == 0:
 		if c.number > r.cutAt {
 			r.grow(int(c.to - c.from))
 		}
-		if c.sent {
-			r.over(p, c)
-		}
+		r.over(p, c)
+	case at+n == c.to:
+		r.confirm(now, c)
+	default:
+		r.due = min(r.due, now+r.grace())
 	}
+}
+
+// confirm notes that a piece was sent. What is missing may still come for a moment.
+func (r *Reader) confirm(now int64, c *piece) {
+	if c.sent {
+		return
+	}
+	r.trust(c)
+	c.sent, c.due = true, now+r.grace()
+	r.due = min(r.due, c.due)
 }
 
 // over removes a piece.
 func (r *Reader) over(p *Pull, c *piece) {
 	r.uncount(c)
+	r.trust(c)
 	for i := range p.pieces {
 		if &p.pieces[i] == c {
 			p.pieces = p.pieces[:i+copy(p.pieces[i:], p.pieces[i+1:])]
@@ -176,23 +238,19 @@ func (r *Reader) uncount(c *piece) {
 	}
 }
 
-// Sent records that the owner has sent all frames of a piece. The error is ErrOwner if the piece
-// was not asked for.
-func (r *Reader) Sent(now int64, p *Pull, at, n uint64) error {
+// Sent records that the owner has sent all frames of a piece: it was probed, or cannot send them. The
+// piece may be over, since the answer to a probe crosses frames.
+func (r *Reader) Sent(now int64, p *Pull, at, n uint64) {
 	for i := range p.pieces {
 		c := &p.pieces[i]
-		if c.from != at || c.to-c.from != n || c.sent {
+		if c.from != at || c.to-c.from != n {
 			continue
 		}
-		if c.sent = true; c.left == 0 || p.stopped {
+		if r.confirm(now, c); p.stopped {
 			r.over(p, c)
-			return nil
 		}
-		c.due = now + r.grace()
-		r.due = min(r.due, c.due)
-		return nil
+		return
 	}
-	return ErrOwner
 }
 
 // Deadline returns when Tick must be called.
@@ -220,15 +278,34 @@ func (r *Reader) tickPull(now int64, p *Pull) {
 			r.over(p, c)
 		case c.sent:
 			r.due = min(r.due, c.due)
-		case c.counted && now-c.since >= int64(r.c.Stall):
-			r.uncount(c)
-		case c.counted:
-			r.due = min(r.due, c.since+int64(r.c.Stall))
+		default:
+			r.tickUnsent(now, c)
 		}
 	}
 }
 
-// grace returns how long frames may still come after the owner has confirmed their piece.
+// tickUnsent looks after a piece that its owner may not have sent.
+func (r *Reader) tickUnsent(now int64, c *piece) {
+	quiet, stall := int64(r.c.Stall), int64(r.c.Stall)
+	if c.started {
+		quiet = r.grace()
+	}
+	if now-c.since >= quiet {
+		r.doubt(c)
+	}
+	if now-c.since >= stall {
+		r.uncount(c)
+	}
+	if c.probe == noProbe {
+		r.due = min(r.due, c.since+quiet)
+	}
+	if c.counted {
+		r.due = min(r.due, c.since+stall)
+	}
+}
+
+// grace returns how long frames may still come after others of their piece, or after their owner has said
+// that it sent it.
 func (r *Reader) grace() int64 {
 	return min(max(r.srtt+4*r.rttvar, int64(r.c.Grace)), int64(r.c.MaxGrace))
 }

@@ -18,7 +18,8 @@ import (
 //	> 0us ask [N]               the reader asks for what it may, N pieces at most
 //	> 0us serve P FRAME         the owner sends the oldest piece that it was asked for, in such frames
 //	> 0us deliver F...          frames reach the reader (what is never named is lost)
-//	> 0us sent P                the reader hears that the oldest piece was sent
+//	> 0us probe                 the reader probes what it is in doubt about
+//	> 0us sent P                the reader hears that the oldest piece that it probed was sent
 //	> 0us frame P AT N          a frame that nobody sent
 //	> 0us say P AT N            a word that no owner says
 //	> 0us stop P | recycle P
@@ -33,8 +34,9 @@ type script struct {
 	out   strings.Builder
 	pulls []*Pull
 	asked [][]frame // by transfer
-	said  [][]frame
 	wire  []frame
+
+	probed [][]frame // by transfer; their owners have not answered
 }
 
 // runScript returns the script with its output brought up to date.
@@ -54,7 +56,7 @@ func (s *script) run(command string, args []string) {
 	case "start":
 		id := len(s.pulls)
 		s.pulls = append(s.pulls, s.Start(uint32(id), s.number(args[0])))
-		s.asked, s.said = append(s.asked, nil), append(s.said, nil)
+		s.asked, s.probed = append(s.asked, nil), append(s.probed, nil)
 	case "ask":
 		limit := uint64(MaxPieces * 100)
 		if len(args) > 0 {
@@ -68,15 +70,21 @@ func (s *script) run(command string, args []string) {
 			f := s.wire[s.number(strings.TrimPrefix(name, "f"))-1]
 			s.deliver(name, f)
 		}
+	case "probe":
+		for p, at, n, ok := s.Probe(); ok; p, at, n, ok = s.Probe() {
+			s.Probed()
+			s.probed[p.ID] = append(s.probed[p.ID], frame{int(p.ID), at, n})
+			s.printf("p%d: %s sent?", p.ID+1, span{at, at + n})
+		}
 	case "sent":
 		id := s.pull(args[0])
-		f := s.said[id][0]
-		s.said[id] = s.said[id][1:]
-		s.onSent(f)
+		f := s.probed[id][0]
+		s.probed[id] = s.probed[id][1:]
+		s.Sent(s.now, s.pulls[f.id], f.at, f.n)
 	case "frame":
 		s.deliver("it", frame{s.pull(args[0]), s.number(args[1]), s.number(args[2])})
 	case "say":
-		s.onSent(frame{s.pull(args[0]), s.number(args[1]), s.number(args[2])})
+		s.Sent(s.now, s.pulls[s.pull(args[0])], s.number(args[1]), s.number(args[2]))
 	case "stop":
 		s.Stop(s.pulls[s.pull(args[0])])
 	case "recycle":
@@ -139,7 +147,6 @@ func (s *script) serve(id int, limit uint64) {
 		s.printf("f%d: p%d %s", len(s.wire), id+1, span{at, at + n})
 		o.Passed(n)
 	}
-	s.said[id] = append(s.said[id], f)
 }
 
 func (s *script) deliver(name string, f frame) {
@@ -151,12 +158,6 @@ func (s *script) deliver(name string, f frame) {
 	s.Took(s.now, p, f.at, f.n)
 	if p.Done() {
 		s.printf("p%d is done", f.id+1)
-	}
-}
-
-func (s *script) onSent(f frame) {
-	if err := s.Sent(s.now, s.pulls[f.id], f.at, f.n); err != nil {
-		s.printf("%v", err)
 	}
 }
 
@@ -186,8 +187,13 @@ func (s *script) state() string {
 // String describes a piece.
 func (c *piece) String() string {
 	text := fmt.Sprintf("%s lacks %d", c.span, c.left)
-	if c.sent {
+	switch {
+	case c.sent:
 		text += " sent"
+	case c.probe == probeDue:
+		text += " in doubt"
+	case c.probe == probeSent:
+		text += " probed"
 	}
 	if !c.counted {
 		text += " uncounted"

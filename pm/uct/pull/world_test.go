@@ -8,7 +8,7 @@ import (
 // world is a reader with owners, and the network between them.
 //
 //	asked ─▶ Owner ─▶ wire ─▶ socket ─▶ Reader      wire loses, doubles and reorders
-//	           └──────▶ said ───────────▶           questions and words arrive, in order
+//	           └──────▶ said ───────────▶           questions, probes and words arrive, in order
 //
 // Who does nothing for a while is frozen.
 type world struct {
@@ -37,21 +37,27 @@ type transfer struct {
 
 // owner answers questions in order.
 type owner struct {
-	asked   []frame // questions that it did not look at yet
-	now     Owner   // what it sends now,
-	piece   frame   // the piece it is of,
-	serving bool    // if it does
+	asked   []question // that it did not look at yet
+	now     Owner      // what it sends now,
+	piece   frame      // the piece it is of,
+	serving bool       // if it does
 	said    []word
 	gone    bool // it died
 	closed  bool // its memory was taken away
 	hostile bool
-	missed  bool // the reader knows that it is gone, or gave it up
+	missed  bool // the reader knows that it is gone
 }
 
-// frame is bytes of a transfer, or a question for them.
+// frame is bytes of a transfer.
 type frame struct {
 	id    int
 	at, n uint64
+}
+
+// question asks for a piece, or whether it was sent.
+type question struct {
+	frame
+	probe bool
 }
 
 // word says that a piece was sent, or why it was not.
@@ -79,8 +85,13 @@ func newWorld(owners int, lengths ...uint64) *world {
 	return w
 }
 
-// ask sends what the reader asks for next.
+// ask sends what the reader asks for next, and a probe.
 func (w *world) ask() {
+	if p, at, n, ok := w.r.Probe(); ok {
+		o := w.pulls[p.ID].owner
+		o.asked = append(o.asked, question{frame{int(p.ID), at, n}, true})
+		w.r.Probed()
+	}
 	p, at, n, ok := w.r.Next()
 	if !ok {
 		return
@@ -90,12 +101,12 @@ func (w *world) ask() {
 		w.r.Stop(p)
 		return
 	}
-	t.owner.asked = append(t.owner.asked, frame{int(p.ID), at, n})
+	t.owner.asked = append(t.owner.asked, question{frame{int(p.ID), at, n}, false})
 	w.r.Asked(w.now)
 	w.fresh++
 }
 
-// serve has an owner send a frame, or the word that all were sent.
+// serve has an owner send a frame, or answer a probe.
 func (w *world) serve(o *owner) {
 	if o.gone {
 		return
@@ -104,7 +115,13 @@ func (w *world) serve(o *owner) {
 		if len(o.asked) == 0 {
 			return
 		}
-		o.piece, o.asked = o.asked[0], o.asked[1:]
+		q := o.asked[0]
+		o.asked = o.asked[1:]
+		if q.probe {
+			o.said = append(o.said, w.lie(o, word{q.frame, nil}))
+			return
+		}
+		o.piece = q.frame
 		ok := false
 		if o.now, ok = Serve(uint64(len(w.pulls[o.piece.id].taken)), o.piece.at, o.piece.n); !ok {
 			w.fatalf("an honest reader asks for %+v", o.piece)
@@ -121,7 +138,9 @@ func (w *world) serve(o *owner) {
 		o.now.Passed(n)
 	default:
 		o.serving = false
-		o.said = append(o.said, w.lie(o, word{o.piece, nil}))
+		if o.hostile {
+			o.said = append(o.said, w.lie(o, word{o.piece, nil}))
+		}
 	}
 }
 
@@ -202,19 +221,9 @@ func (w *world) onWord(o *owner) {
 	o.said = o.said[1:]
 	t := w.pulls[said.id]
 	if t.over {
-		if !o.hostile {
-			w.fatalf("a word of pull %d, which is over", said.id)
-		}
-		return
+		return // the token of its number is another now
 	}
-	if err := w.r.Sent(w.now, t.Pull, said.at, said.n); err != nil {
-		if !o.hostile {
-			w.fatalf("pull %d: an honest owner sent %d bytes at %d: %v", said.id, said.n, said.at, err)
-		}
-		w.miss(o)
-		return
-	}
-	if said.err != nil {
+	if w.r.Sent(w.now, t.Pull, said.at, said.n); said.err != nil {
 		w.end(t, said.err)
 	}
 	w.settle(t)
@@ -239,7 +248,7 @@ func (w *world) settle(t *transfer) {
 	}
 }
 
-// miss ends all transfers of an owner: it died, or lied.
+// miss ends all transfers of an owner that died.
 func (w *world) miss(o *owner) {
 	if o.missed {
 		return
