@@ -74,7 +74,8 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) {
 		t.Errorf("a third job under the next leader: %v", err)
 	}
-	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: child.id, Usage: &scorev1.Usage{}}}})
+	w.receive("n1", exits(&scorev1.RankExited{JobId: child.id}))
+	w.receive("n1", nodeDone(child.id))
 	if _, err := w.spawns(1, oneTask); err != nil {
 		t.Errorf("after the end of one: %v", err)
 	}
