@@ -81,6 +81,33 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	}
 }
 
+// TestSpawnsAreForgotten: a program that spawns for days takes no more of the leader's memory, and what was
+// spawned last is still known if its node asks again.
+func TestSpawnsAreForgotten(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
+	w.quiet = true
+	spawn := func(request uint64) {
+		m := &scorev1.SpawnRequest{JobId: 1, Request: request, Apps: []*scorev1.SpawnApp{oneTask}}
+		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+	}
+	parent := w.b.jobs[1]
+	const earlier = 2 * maxSpawnsKept
+	for request := range uint64(earlier) {
+		parent.spawned.add(spawnKey{"n1", request}, 1000+request)
+	}
+	spawn(earlier)
+	if kept := len(parent.spawned.byRequest); kept != maxSpawnsKept || len(parent.spawned.order) != kept {
+		t.Errorf("%d spawns are kept", kept)
+	}
+	next := w.b.nextJob
+	for again := uint64(earlier - maxChildren); again <= earlier; again++ {
+		spawn(again)
+	}
+	if w.b.nextJob != next {
+		t.Error("a repeated request has spawned another job")
+	}
+}
+
 // TestChildrenHaveABound: the number of spawned jobs of a program is bounded, whichever of its jobs
 // spawns them.
 func TestChildrenHaveABound(t *testing.T) {

@@ -135,10 +135,10 @@ type attempt struct {
 	killDeadline int64 // when its end is no longer awaited
 	graceUntil   int64 // until when its ranks may end by SIGTERM; 0: they got none, or were killed since
 
-	unstored     string              // which output its nodes could not store; empty: none
-	spawned      map[spawnKey]uint64 // children by the request that spawned them
-	childVerdict *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
-	childEnds    []childEnd          // of the latest children that left by themselves
+	unstored     string // which output its nodes could not store; empty: none
+	spawned      spawns
+	childVerdict *scorev1.Verdict // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
+	childEnds    []childEnd       // of the latest children that left by themselves
 	// outputRead: a client has fetched all its output.
 	outputRead bool
 	// forgotten: its nodes were told that its end is committed.

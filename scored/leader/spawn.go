@@ -17,6 +17,28 @@ type spawnKey struct {
 	request uint64
 }
 
+// maxSpawnsKept bounds the children of one job that are known by their requests. A node repeats those
+// whose answers were lost with its stream: no more than run at once, and those that have ended since.
+const maxSpawnsKept = 2 * maxChildren
+
+// spawns are the children of one job by the requests that spawned them, the latest.
+type spawns struct {
+	byRequest map[spawnKey]uint64
+	order     []spawnKey // oldest first
+}
+
+func (s *spawns) add(key spawnKey, child uint64) {
+	if s.byRequest == nil {
+		s.byRequest = make(map[spawnKey]uint64)
+	}
+	if len(s.order) == maxSpawnsKept {
+		delete(s.byRequest, s.order[0])
+		s.order = slices.Delete(s.order, 0, 1)
+	}
+	s.byRequest[key] = child
+	s.order = append(s.order, key)
+}
+
 // spawn starts the job that a rank of another asked for. It joins its parent's gang: the two
 // exchange messages, so they must run together.
 func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
@@ -29,7 +51,7 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 		return
 	}
 	key := spawnKey{n.name, m.GetRequest()}
-	if child, ok := parent.spawned[key]; ok {
+	if child, ok := parent.spawned.byRequest[key]; ok {
 		reply.ChildJob = child
 		send()
 		return
@@ -45,10 +67,7 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 		send()
 		return
 	}
-	if parent.spawned == nil {
-		parent.spawned = make(map[spawnKey]uint64)
-	}
-	parent.spawned[key] = child.id
+	parent.spawned.add(key, child.id)
 	reply.ChildJob = child.id
 	send() // after the commit, as all its effects
 }
