@@ -7,6 +7,7 @@ import (
 	"score/scored/api/environ"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"score/scored/state"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func (w *world) start(id uint64) {
 // spawns makes a running job spawn a job of one task.
 func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
 	w.t.Helper()
-	child, err := w.b.child(w.b.jobs[parent], &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
+	child, err := w.b.child(w.b.jobs[parent], state.NameRequest{}, &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
 	w.settle()
 	return child, err
 }
@@ -215,7 +216,7 @@ func TestChildrenAtOnceDoNotWait(t *testing.T) {
 	spawned := 0
 	var err error
 	for ; err == nil; spawned++ {
-		_, err = w.b.child(w.b.jobs[1], request)
+		_, err = w.b.child(w.b.jobs[1], state.NameRequest{}, request)
 	}
 	if spawned < 2 || !errors.Is(err, gang.ErrTooMuchMemory) {
 		t.Errorf("spawn %d: %v", spawned, err)

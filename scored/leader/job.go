@@ -77,14 +77,16 @@ type job struct {
 	user    *scorev1.Identity
 	parent  *job // its spawner, if that is not forgotten, or nil
 	parents uint64
-	preput  []state.Pair
-	memory  int64            // bytes promised on each node
-	bytes   int              // that spec takes in memory, without what is shared with the parent
-	own     *scorev1.JobSpec // spec of a spawned job without what is shared with the parent, until it is in the log
-	request gang.Request
-	key     *Key           // of its submission to this leader; nil: none
-	charged *scorev1.Usage // charged to its user so far
-	earlier *scorev1.Usage // usage of earlier attempts; nil: nothing
+	// spawnedBy is the request of its parent that spawned it; zero: none, or unknown.
+	spawnedBy state.NameRequest
+	preput    []state.Pair
+	memory    int64            // bytes promised on each node
+	bytes     int              // that spec takes in memory, without what is shared with the parent
+	own       *scorev1.JobSpec // spec of a spawned job without what is shared with the parent, until it is in the log
+	request   gang.Request
+	key       *Key           // of its submission to this leader; nil: none
+	charged   *scorev1.Usage // charged to its user so far
+	earlier   *scorev1.Usage // usage of earlier attempts; nil: nothing
 
 	attempt
 	attempts  uint32 // how often it was given places
