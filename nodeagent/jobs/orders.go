@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"score/nodeagent/dataplane"
+	"score/nodeagent/outbox"
 	"score/nodeagent/stewardpool"
 	"score/scored/api"
 	"score/scored/api/scorev1"
@@ -70,29 +71,23 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 
 // NameReply handles a reply of the name service.
 func (js *Jobs) NameReply(reply *scorev1.NameReply) {
-	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
-		return m.GetName() != nil && m.GetName().GetRequest() == reply.GetRequest()
-	}, func(s *stewardpool.Steward) error { return s.Name(reply) })
+	js.onReply(reply.GetJobId(), outbox.Name(reply.GetRequest()), func(s *stewardpool.Steward) error { return s.Name(reply) })
 }
 
 // SpawnReply handles the reply to a rank that spawns a job.
 func (js *Jobs) SpawnReply(reply *scorev1.SpawnReply) {
-	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
-		return m.GetSpawn() != nil && m.GetSpawn().GetRequest() == reply.GetRequest()
-	}, func(s *stewardpool.Steward) error { return s.Spawn(reply) })
+	js.onReply(reply.GetJobId(), outbox.Spawn(reply.GetRequest()), func(s *stewardpool.Steward) error { return s.Spawn(reply) })
 }
 
 // PlacesReply handles the reply with the places of another job's ranks.
 func (js *Jobs) PlacesReply(reply *scorev1.PlacesReply) {
-	js.onReply(reply.GetJobId(), func(m *scorev1.AgentMessage) bool {
-		return m.GetPlaces() != nil && m.GetPlaces().GetRequest() == reply.GetRequest()
-	}, func(s *stewardpool.Steward) error { return s.Places(reply) })
+	js.onReply(reply.GetJobId(), outbox.Places(reply.GetRequest()), func(s *stewardpool.Steward) error { return s.Places(reply) })
 }
 
 // onReply removes the answered request, and passes the reply to the steward.
-func (js *Jobs) onReply(id uint64, answered func(*scorev1.AgentMessage) bool, pass func(*stewardpool.Steward) error) {
+func (js *Jobs) onReply(id uint64, answered outbox.Question, pass func(*stewardpool.Steward) error) {
 	if j := js.Get(id); j != nil {
-		j.outbox.Drop(answered)
+		j.outbox.Answered(answered)
 		j.withSteward(pass)
 	}
 }

@@ -2,8 +2,8 @@
 package outbox
 
 import (
+	"container/list"
 	"score/scored/api/scorev1"
-	"slices"
 	"sync"
 )
 
@@ -24,12 +24,53 @@ type Outbox struct {
 
 	mu     sync.Mutex
 	closed bool
-	kept   []*scorev1.AgentMessage // every new stream gets them; none once it is closed
-	notes  []*scorev1.AgentMessage // the next stream gets them
+	kept   list.List                  // of *scorev1.AgentMessage: every new stream gets them; none once it is closed
+	asked  map[Question]*list.Element // of kept
+	notes  []*scorev1.AgentMessage    // the next stream gets them
 }
 
 // New returns an empty outbox.
-func New(leader Leader) *Outbox { return &Outbox{leader: leader} }
+func New(leader Leader) *Outbox {
+	return &Outbox{leader: leader, asked: make(map[Question]*list.Element)}
+}
+
+// Question identifies a request of a job's ranks, which the leader answers. Thousands may be open, and
+// an answer takes no longer for that: the agent handles no other order meanwhile.
+type Question struct {
+	kind    questionKind
+	request uint64
+}
+
+type questionKind uint8
+
+const (
+	askedName questionKind = iota + 1
+	askedSpawn
+	askedPlaces
+)
+
+// Name is a request to publish, find or remove a name.
+func Name(request uint64) Question { return Question{askedName, request} }
+
+// Spawn is a request to start a job.
+func Spawn(request uint64) Question { return Question{askedSpawn, request} }
+
+// Places is a request for the places of another job.
+func Places(request uint64) Question { return Question{askedPlaces, request} }
+
+// question returns the question that a message asks; zero: none.
+func question(message *scorev1.AgentMessage) Question {
+	switch m := message.GetMessage().(type) {
+	case *scorev1.AgentMessage_Name:
+		return Name(m.Name.GetRequest())
+	case *scorev1.AgentMessage_Spawn:
+		return Spawn(m.Spawn.GetRequest())
+	case *scorev1.AgentMessage_Places:
+		return Places(m.Places.GetRequest())
+	default:
+		return Question{}
+	}
+}
 
 // Send sends a message once, unless the outbox is closed.
 func (o *Outbox) Send(message *scorev1.AgentMessage) {
@@ -40,13 +81,21 @@ func (o *Outbox) Send(message *scorev1.AgentMessage) {
 	}
 }
 
-// Keep sends a message, and again on every new stream until Drop or Close drops it.
+// Keep sends a message, and again on every new stream until its question is answered, or Close drops it.
 func (o *Outbox) Keep(message *scorev1.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.closed {
-		o.kept = append(o.kept, message)
-		o.leader.Send(message)
+	if o.closed {
+		return
+	}
+	o.leader.Send(message)
+	q := question(message)
+	if o.asked[q] != nil {
+		return // a steward repeats what it has asked
+	}
+	e := o.kept.PushBack(message)
+	if q != (Question{}) {
+		o.asked[q] = e
 	}
 }
 
@@ -67,8 +116,8 @@ func (o *Outbox) Note(message *scorev1.AgentMessage) {
 func (o *Outbox) Repeat() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, message := range o.kept {
-		o.leader.Send(message)
+	for e := o.kept.Front(); e != nil; e = e.Next() {
+		o.leader.Send(e.Value.(*scorev1.AgentMessage))
 	}
 	for _, message := range o.notes {
 		o.leader.Send(message)
@@ -76,11 +125,14 @@ func (o *Outbox) Repeat() {
 	o.notes = nil
 }
 
-// Drop drops the kept messages that the leader has answered.
-func (o *Outbox) Drop(answered func(*scorev1.AgentMessage) bool) {
+// Answered drops a message whose question the leader has answered.
+func (o *Outbox) Answered(q Question) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.kept = slices.DeleteFunc(o.kept, answered)
+	if e := o.asked[q]; e != nil {
+		o.kept.Remove(e)
+		delete(o.asked, q)
+	}
 }
 
 // Close drops all messages. The outbox sends nothing afterwards, since the job's number may belong
@@ -88,5 +140,7 @@ func (o *Outbox) Drop(answered func(*scorev1.AgentMessage) bool) {
 func (o *Outbox) Close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.closed, o.kept, o.notes = true, nil, nil
+	o.kept.Init()
+	clear(o.asked)
+	o.closed, o.notes = true, nil
 }

@@ -1,9 +1,13 @@
 package outbox
 
 import (
+	"runtime"
 	"score/scored/api/scorev1"
 	"slices"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // testLeader records the jobs of the messages that it gets.
@@ -12,8 +16,14 @@ type testLeader struct {
 	disconnected bool
 }
 
-func (l *testLeader) Send(m *scorev1.AgentMessage) { l.sent = append(l.sent, m.GetNote().GetJobId()) }
-func (l *testLeader) Connected() bool              { return !l.disconnected }
+func (l *testLeader) Send(m *scorev1.AgentMessage) {
+	l.sent = append(l.sent, max(m.GetNote().GetJobId(), m.GetName().GetRequest(), m.GetSpawn().GetRequest()))
+}
+func (l *testLeader) Connected() bool { return !l.disconnected }
+
+func ask(request uint64) *scorev1.AgentMessage {
+	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{Request: request}}}
+}
 
 func TestOutbox(t *testing.T) {
 	leader := &testLeader{}
@@ -28,7 +38,7 @@ func TestOutbox(t *testing.T) {
 		}
 		leader.sent = nil
 	}
-	o.Keep(message(1))
+	o.Keep(ask(1))
 	o.Send(message(2))
 	o.Keep(message(3))
 	o.Note(message(4))
@@ -38,7 +48,8 @@ func TestOutbox(t *testing.T) {
 		o.Note(message(100 + id))
 	}
 	expect()
-	o.Drop(func(m *scorev1.AgentMessage) bool { return m.GetNote().GetJobId() == 1 })
+	o.Answered(Name(1))
+	o.Answered(Name(3))
 	o.Repeat()
 	if len(leader.sent) != 1+maxNotes || leader.sent[0] != 3 || leader.sent[1] != 100 {
 		t.Errorf("repeated: %v", leader.sent)
@@ -51,4 +62,48 @@ func TestOutbox(t *testing.T) {
 	o.Note(message(6))
 	o.Repeat()
 	expect()
+}
+
+// TestAskedTwice: a question that a steward repeats is asked again, and kept once.
+func TestAskedTwice(t *testing.T) {
+	leader := &testLeader{}
+	o := New(leader)
+	o.Keep(ask(1))
+	o.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: &scorev1.SpawnRequest{Request: 1}}})
+	o.Keep(ask(1))
+	if want := []uint64{1, 1, 1}; !slices.Equal(leader.sent, want) {
+		t.Errorf("sent %v", leader.sent)
+	}
+	leader.sent = nil
+	o.Answered(Name(1))
+	o.Repeat()
+	if want := []uint64{1}; !slices.Equal(leader.sent, want) {
+		t.Errorf("repeated %v", leader.sent)
+	}
+}
+
+// TestManyQuestions: an answer takes no longer if many others are awaited.
+func TestManyQuestions(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cpuTime := func() time.Duration {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+			t.Fatal(err)
+		}
+		return time.Duration(ts.Nano())
+	}
+	o := New(&testLeader{})
+	const waiting, rounds = 8192, 50000
+	for request := range uint64(waiting) {
+		o.Keep(ask(request))
+	}
+	begin := cpuTime()
+	for request := range uint64(rounds) {
+		o.Keep(ask(waiting + request))
+		o.Answered(Name(waiting + request))
+	}
+	if took := cpuTime() - begin; took > time.Second/2 {
+		t.Errorf("%v of CPU time", took)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"score/scored/api/environ"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
+	"score/scored/state"
 	"strings"
 	"testing"
 
@@ -44,7 +45,7 @@ func (w *world) start(id uint64) {
 // spawns makes a running job spawn a job of one task.
 func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
 	w.t.Helper()
-	child, err := w.b.child(w.b.jobs[parent], &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
+	child, err := w.b.child(w.b.jobs[parent], state.NameRequest{}, &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
 	w.settle()
 	return child, err
 }
@@ -74,9 +75,37 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) {
 		t.Errorf("a third job under the next leader: %v", err)
 	}
-	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: child.id, Usage: &scorev1.Usage{}}}})
+	w.receive("n1", exits(&scorev1.RankExited{JobId: child.id}))
+	w.receive("n1", nodeDone(child.id))
 	if _, err := w.spawns(1, oneTask); err != nil {
 		t.Errorf("after the end of one: %v", err)
+	}
+}
+
+// TestSpawnsAreForgotten: a program that spawns for days takes no more of the leader's memory, and what was
+// spawned last is still known if its node asks again.
+func TestSpawnsAreForgotten(t *testing.T) {
+	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
+	w.quiet = true
+	spawn := func(request uint64) {
+		m := &scorev1.SpawnRequest{JobId: 1, Request: request, Apps: []*scorev1.SpawnApp{oneTask}}
+		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+	}
+	parent := w.b.jobs[1]
+	const earlier = 2 * maxSpawnsKept
+	for request := range uint64(earlier) {
+		parent.spawned.add(spawnKey{"n1", request}, 1000+request)
+	}
+	spawn(earlier)
+	if kept := len(parent.spawned.byRequest); kept != maxSpawnsKept || len(parent.spawned.order) != kept {
+		t.Errorf("%d spawns are kept", kept)
+	}
+	next := w.b.nextJob
+	for again := uint64(earlier - maxChildren); again <= earlier; again++ {
+		spawn(again)
+	}
+	if w.b.nextJob != next {
+		t.Error("a repeated request has spawned another job")
 	}
 }
 
@@ -187,7 +216,7 @@ func TestChildrenAtOnceDoNotWait(t *testing.T) {
 	spawned := 0
 	var err error
 	for ; err == nil; spawned++ {
-		_, err = w.b.child(w.b.jobs[1], request)
+		_, err = w.b.child(w.b.jobs[1], state.NameRequest{}, request)
 	}
 	if spawned < 2 || !errors.Is(err, gang.ErrTooMuchMemory) {
 		t.Errorf("spawn %d: %v", spawned, err)

@@ -112,6 +112,7 @@ func newController(config config, s *state.State, now int64) *controller {
 		}
 	}
 	c.linkChildren()
+	c.restoreSpawns()
 	c.resumeOrders(jobs)
 	c.restoreNames(s)
 	c.setOwners(s.Users())

@@ -79,5 +79,20 @@ func (j *job) exitVerdict() *scorev1.Verdict {
 			v.ExitCode = exitCluster
 		}
 	}
+	if p, rank := j.unknownEnd(); p != nil && v.GetExitCode() == 0 {
+		return verdict(cluster, exitCluster, "node %s did not report how rank %d ended; see the agent's log there", p.Node, rank)
+	}
 	return v
+}
+
+// unknownEnd returns a rank whose end was not reported, and its part; nil if there is none.
+func (j *job) unknownEnd() (*part, uint32) {
+	for _, p := range j.parts {
+		for _, rank := range p.Ranks {
+			if !j.exits[rank] {
+				return p, rank
+			}
+		}
+	}
+	return nil, 0
 }

@@ -77,14 +77,16 @@ type job struct {
 	user    *scorev1.Identity
 	parent  *job // its spawner, if that is not forgotten, or nil
 	parents uint64
-	preput  []state.Pair
-	memory  int64            // bytes promised on each node
-	bytes   int              // that spec takes in memory, without what is shared with the parent
-	own     *scorev1.JobSpec // spec of a spawned job without what is shared with the parent, until it is in the log
-	request gang.Request
-	key     *Key           // of its submission to this leader; nil: none
-	charged *scorev1.Usage // charged to its user so far
-	earlier *scorev1.Usage // usage of earlier attempts; nil: nothing
+	// spawnedBy is the request of its parent that spawned it; zero: none, or unknown.
+	spawnedBy state.NameRequest
+	preput    []state.Pair
+	memory    int64            // bytes promised on each node
+	bytes     int              // that spec takes in memory, without what is shared with the parent
+	own       *scorev1.JobSpec // spec of a spawned job without what is shared with the parent, until it is in the log
+	request   gang.Request
+	key       *Key           // of its submission to this leader; nil: none
+	charged   *scorev1.Usage // charged to its user so far
+	earlier   *scorev1.Usage // usage of earlier attempts; nil: nothing
 
 	attempt
 	attempts  uint32 // how often it was given places
@@ -135,10 +137,10 @@ type attempt struct {
 	killDeadline int64 // when its end is no longer awaited
 	graceUntil   int64 // until when its ranks may end by SIGTERM; 0: they got none, or were killed since
 
-	unstored     string              // which output its nodes could not store; empty: none
-	spawned      map[spawnKey]uint64 // children by the request that spawned them
-	childVerdict *scorev1.Verdict    // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
-	childEnds    []childEnd          // of the latest children that left by themselves
+	unstored     string // which output its nodes could not store; empty: none
+	spawned      spawns
+	childVerdict *scorev1.Verdict // of the first child that failed after this job had ended, or else of the one with the highest code; nil: none
+	childEnds    []childEnd       // of the latest children that left by themselves
 	// outputRead: a client has fetched all its output.
 	outputRead bool
 	// forgotten: its nodes were told that its end is committed.

@@ -69,7 +69,7 @@ func TestLazyCommandsAreBatched(t *testing.T) {
 			t.Errorf("MarkRunning is still not committed: %v", log)
 		}
 		mustSubmit(t, l, jobSpec(1))
-		deliver(t, l, "n1", link, prepared(2), launched(2, 1), nodeDone(2))
+		deliver(t, l, "n1", link, prepared(2), launched(2, 1), exits(&scorev1.RankExited{JobId: 2}), nodeDone(2))
 		time.Sleep(2 * r.delay)
 		if log := r.log(); !slices.Contains(log, "MarkRunning 2;End 2 EXITED 0;") {
 			t.Errorf("a short job's start and end are not in one entry: %v", log)

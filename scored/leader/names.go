@@ -48,9 +48,9 @@ func (c *controller) proposeName(change names.Change) {
 	}}})
 }
 
-// requestBy returns the request for the log, or nil if the log's protocol does not have it.
+// requestBy returns the request for the log, or nil if there is none, or the log's protocol does not have it.
 func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
-	if c.protocol < protocol.Answers {
+	if c.protocol < protocol.Answers || by == (state.NameRequest{}) {
 		return nil
 	}
 	return &statepb.NameRequest{JobId: by.Job, Node: by.Node, Request: by.Number}

@@ -44,7 +44,7 @@ func (c *controller) restoreNode(record *state.Node) {
 func (c *controller) restoreJob(record *state.Job) {
 	j := &job{
 		id: record.ID, spec: record.Spec, listed: listedSpec(record.Spec), user: record.User,
-		parents: record.Parent, parent: c.jobs[record.Parent], preput: record.Preput,
+		parents: record.Parent, parent: c.jobs[record.Parent], spawnedBy: record.SpawnedBy, preput: record.Preput,
 		charged: record.Usage, earlier: record.Earlier, bytes: specBytes(record.Spec),
 		attempt: newAttempt(), submitted: record.Submitted, attempts: record.Attempts, restarts: record.Restarts, because: record.Because,
 	}

@@ -275,6 +275,19 @@ func partLost(id uint64, reason string) *scorev1.AgentMessage {
 	}}}
 }
 
+// exitRest has a node report exit code 0 of each rank of a running job whose end it has not reported.
+func (s *scripted) exitRest(node string, id uint64) {
+	j := s.b.jobs[id]
+	if j == nil || !j.mayRun() || j.part(node) == nil {
+		return
+	}
+	for _, rank := range j.part(node).Ranks {
+		if !j.exits[rank] {
+			s.receive(node, exits(&scorev1.RankExited{JobId: id, Rank: rank, AtNanos: s.b.now}))
+		}
+	}
+}
+
 func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	arg := func(i int) uint64 {
 		if i < len(words) {
@@ -303,7 +316,10 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 			}
 		}
 		s.receive(node, exits(exit))
-	case "done":
+	case "done": // after exit code 0 of the ranks that have said nothing else
+		s.exitRest(node, id)
+		s.receive(node, nodeDone(id))
+	case "done-only":
 		s.receive(node, nodeDone(id))
 	case "abort", "abort-earlier":
 		abort := &scorev1.Abort{JobId: id, Rank: noRank, ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " ")}

@@ -17,6 +17,38 @@ type spawnKey struct {
 	request uint64
 }
 
+// maxSpawnsKept bounds the children of one job that are known by their requests. A node repeats those
+// whose answers were lost with its stream: no more than run at once, and those that have ended since.
+const maxSpawnsKept = 2 * maxChildren
+
+// spawns are the children of one job by the requests that spawned them, the latest.
+type spawns struct {
+	byRequest map[spawnKey]uint64
+	order     []spawnKey // oldest first
+}
+
+func (s *spawns) add(key spawnKey, child uint64) {
+	if s.byRequest == nil {
+		s.byRequest = make(map[spawnKey]uint64)
+	}
+	if len(s.order) == maxSpawnsKept {
+		delete(s.byRequest, s.order[0])
+		s.order = slices.Delete(s.order, 0, 1)
+	}
+	s.byRequest[key] = child
+	s.order = append(s.order, key)
+}
+
+// restoreSpawns restores the spawns whose answers may have been lost with an earlier leader. A child that is
+// done may be of an earlier attempt of its parent, whose nodes have counted their requests from the start.
+func (c *controller) restoreSpawns() {
+	for _, j := range c.sortedJobs() {
+		if by := j.spawnedBy; j.parent != nil && j.state != done && by != (state.NameRequest{}) {
+			j.parent.spawned.add(spawnKey{by.Node, by.Number}, j.id)
+		}
+	}
+}
+
 // spawn starts the job that a rank of another asked for. It joins its parent's gang: the two
 // exchange messages, so they must run together.
 func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
@@ -29,12 +61,12 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 		return
 	}
 	key := spawnKey{n.name, m.GetRequest()}
-	if child, ok := parent.spawned[key]; ok {
+	if child, ok := parent.spawned.byRequest[key]; ok {
 		reply.ChildJob = child
 		send()
 		return
 	}
-	child, err := c.child(parent, m)
+	child, err := c.child(parent, state.NameRequest{Job: parent.id, Node: key.node, Number: key.request}, m)
 	if err != nil {
 		// MPI reports only an error code for it. A program may spawn on and on: the log has what the user
 		// is told.
@@ -45,15 +77,12 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 		send()
 		return
 	}
-	if parent.spawned == nil {
-		parent.spawned = make(map[spawnKey]uint64)
-	}
-	parent.spawned[key] = child.id
+	parent.spawned.add(key, child.id)
 	reply.ChildJob = child.id
 	send() // after the commit, as all its effects
 }
 
-func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
+func (c *controller) child(parent *job, by state.NameRequest, m *scorev1.SpawnRequest) (*job, error) {
 	if parent.state != running {
 		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
 	}
@@ -62,7 +91,7 @@ func (c *controller) child(parent *job, m *scorev1.SpawnRequest) (*job, error) {
 		return nil, err
 	}
 	child := c.newJob(spec, parent.user)
-	child.parent, child.parents = parent, parent.id
+	child.parent, child.parents, child.spawnedBy = parent, parent.id, by
 	child.own = proto.CloneOf(child.listed)
 	child.own.Env = own
 	child.bytes = specBytes(child.own)

@@ -153,6 +153,7 @@ func (c *controller) queue(j *job) error {
 	spec, inherits := c.entrySpec(j)
 	command := &statepb.Submit{
 		JobId: j.id, Spec: spec, Inherits: inherits, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
+		SpawnedBy: c.requestBy(j.spawnedBy),
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: command}})
 	c.putKey(j, command)

@@ -105,9 +105,13 @@ func TestAllOutputComesBeforeTheEnd(t *testing.T) {
 	}
 	prepare(first)
 	prepare(second)
-	for _, a := range []*fakeAgent{first, second} {
+	for i, a := range []*fakeAgent{first, second} {
 		a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
 		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}})
+		for rank := range uint32(2) {
+			exit := &scorev1.RankExited{JobId: id, Rank: uint32(2*i) + rank}
+			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: exit}})
+		}
 		a.done(id)
 	}
 	c.awaitState(id, scorev1.JobState_JOB_STATE_DONE)

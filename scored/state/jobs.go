@@ -27,7 +27,7 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	job := &Job{
 		ID: c.GetJobId(), Spec: spec, User: c.GetUser(), Parent: c.GetParentJob(),
 		Preput: pairsFromProto(c.GetPreput()), MemoryPerNode: c.GetMemoryPerNodeBytes(),
-		Phase: Queued, Submitted: now, Row: -1,
+		Phase: Queued, Submitted: now, Row: -1, SpawnedBy: nameRequest(c.GetSpawnedBy()),
 	}
 	s.shareEnvironment(job)
 	put(s, s.jobs, job.ID, job)

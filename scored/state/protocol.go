@@ -48,6 +48,8 @@ func Needs(command *statepb.Command) uint32 {
 			return protocol.Survival
 		case len(spec.GetExcludeList()) > 0:
 			return protocol.Exclude
+		case c.Submit.GetSpawnedBy() != nil:
+			return protocol.Answers
 		}
 	case *statepb.Command_Requeue:
 		if c.Requeue.GetBecause() != "" {

@@ -180,9 +180,11 @@ func TestNeeds(t *testing.T) {
 	recovering.GetSubmit().Spec.Recover = true
 	excluding.GetSubmit().Spec.ExcludeList = []string{"n1"}
 	because.GetRequeue().Because = "n1 was lost"
+	spawned := submit(1, 1)
+	spawned.GetSubmit().SpawnedBy = &statepb.NameRequest{JobId: 1}
 	for want, commands := range map[uint32][]*statepb.Command{
 		protocol.First: {nil, {}, submit(1, 1), requeue(1), end(1), history(0)},
-		2:              {keyed(1, "k"), recovering, excluding, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2)},
+		2:              {keyed(1, "k"), recovering, excluding, spawned, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2)},
 		9:              {raise(9)},
 	} {
 		for _, c := range commands {

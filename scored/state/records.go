@@ -43,7 +43,9 @@ type Job struct {
 	Spec   *scorev1.JobSpec // as finishedSpec makes it once Done
 	User   *scorev1.Identity
 	Parent JobID // 0: none
-	Preput []Pair
+	// SpawnedBy is the request of its parent that spawned it; zero: unknown, or it has no parent.
+	SpawnedBy NameRequest
+	Preput    []Pair
 	// MemoryPerNode is the memory promised to the job on each node, in bytes. Later changes of the
 	// default do not affect it.
 	MemoryPerNode uint64

@@ -29,6 +29,21 @@ func TestRestoreIsEqual(t *testing.T) {
 	}
 }
 
+// TestSpawnedBySurvives: the request that spawned a job is known after a snapshot and the job's requeueing.
+func TestSpawnedBySurvives(t *testing.T) {
+	s := twoNodes(t)
+	spawned := submit(5, 1)
+	spawned.GetSubmit().SpawnedBy = &statepb.NameRequest{JobId: 1, Node: "n1", Request: 7}
+	mustApply(t, s, spawned, allocate(5, 0, place("n1", []uint32{0}, []uint32{0})), requeue(5))
+	again, err := Restore(image(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if by, want := again.Job(5).SpawnedBy, (NameRequest{1, "n1", 7}); by != want {
+		t.Errorf("spawned by %+v", by)
+	}
+}
+
 func TestImageIsNotChangedByLaterEntries(t *testing.T) {
 	s := twoNodes(t)
 	want := image(t, s)

@@ -11,7 +11,7 @@
 //	   without what they lose (recover, respawn); how jobs are to end or to restart is in the log before their ranks are killed
 //	   (OrderEnd, OrderRequeue), and why they restarted; what spawned jobs have of their parents is not in their entries;
 //	   nodes that jobs must not get;
-//	   by which requests names were published, read and taken back; texts of programs that are not UTF-8; of finished jobs those of
+//	   by which requests names were published, read and taken back, and jobs spawned; texts of programs that are not UTF-8; of finished jobs those of
 //	   the user who has most are forgotten first
 package protocol
 
@@ -48,7 +48,7 @@ const (
 	// From Inherits on a spawned job's entry of the log may leave out what the job has from its
 	// parent.
 	Inherits = 2
-	// From Answers on the log may say which requests have published, read and removed names.
+	// From Answers on the log may say which requests have published, read and removed names, and spawned jobs.
 	Answers = 2
 	// From Texts on arguments, environment and paths, and names that programs publish, need not be
 	// UTF-8.

@@ -8,10 +8,10 @@
 package names
 
 import (
+	"container/list"
 	"errors"
 	"score/scored/api/scorev1"
 	"score/scored/state"
-	"slices"
 )
 
 const (
@@ -59,10 +59,13 @@ func (n name) bytes(service string) int { return len(service) + len(n.port) }
 //   - jobs has every job with a name, a pending lookup or a kept answer. All of these go with it.
 //   - waiting and the lookups of jobs hold the same lookups, and users the sums over their jobs.
 //   - A lookup waits only for a name that is not published, or while its node is not connected.
+//
+// A request takes no longer if many names are published or many lookups wait: the leader does nothing
+// else meanwhile.
 type Table struct {
 	connected func(node string) bool
 	names     map[key]name
-	waiting   map[key][]state.NameRequest // oldest first
+	waiting   map[key]*list.List // of lookups, oldest first
 	jobs      map[uint64]*job
 	users     map[uint32]*user
 }
@@ -71,10 +74,16 @@ type Table struct {
 type job struct {
 	id      uint64
 	of      *user
-	names   int // that it has published
-	bytes   int // of them, and of replies
-	lookups map[state.NameRequest]key
+	names   map[string]bool // services that it has published
+	bytes   int             // of them, and of replies
+	lookups map[state.NameRequest]*list.Element
 	replies replies
+}
+
+// lookup is one that waits.
+type lookup struct {
+	key
+	by state.NameRequest
 }
 
 type user struct {
@@ -93,7 +102,7 @@ type Use struct {
 // an answer would be lost.
 func New(connected func(node string) bool) *Table {
 	return &Table{
-		connected: connected, names: make(map[key]name), waiting: make(map[key][]state.NameRequest),
+		connected: connected, names: make(map[key]name), waiting: make(map[key]*list.List),
 		jobs: make(map[uint64]*job), users: make(map[uint32]*user),
 	}
 }
@@ -114,7 +123,7 @@ func (t *Table) Restore(record *state.Name) {
 	n := name{port: record.Port, job: record.Job, once: record.Once, by: record.By}
 	j := t.job(record.Job, record.UID)
 	t.names[key{record.UID, record.Service}] = n
-	j.names++
+	j.names[record.Service] = true
 	j.count(n.bytes(record.Service))
 }
 
@@ -137,7 +146,7 @@ func (t *Table) job(id uint64, uid uint32) *job {
 		t.users[uid] = u
 	}
 	u.jobs++
-	j := &job{id: id, of: u, lookups: make(map[state.NameRequest]key)}
+	j := &job{id: id, of: u, names: make(map[string]bool), lookups: make(map[state.NameRequest]*list.Element)}
 	t.jobs[id] = j
 	return j
 }
@@ -155,30 +164,15 @@ func (t *Table) Drop(id uint64) {
 	if j == nil {
 		return
 	}
-	for k, n := range t.names {
-		if n.job == id {
-			delete(t.names, k)
-		}
+	for service := range j.names {
+		delete(t.names, key{j.of.uid, service})
 	}
-	awaited := make(map[key]bool) // many lookups may be for one name
-	for _, k := range j.lookups {
-		awaited[k] = true
+	for by := range j.lookups {
+		t.stopWaiting(j, by)
 	}
-	for k := range awaited {
-		t.dropWaiting(k, func(by state.NameRequest) bool { return by.Job == id })
-	}
-	j.of.Lookups -= len(j.lookups)
 	j.of.Bytes -= j.bytes
 	if j.of.jobs--; j.of.jobs == 0 {
 		delete(t.users, j.of.uid)
 	}
 	delete(t.jobs, id)
-}
-
-// dropWaiting removes lookups from those that wait for a name.
-func (t *Table) dropWaiting(k key, drop func(state.NameRequest) bool) {
-	others := slices.DeleteFunc(t.waiting[k], drop)
-	if t.waiting[k] = others; len(others) == 0 {
-		delete(t.waiting, k)
-	}
 }

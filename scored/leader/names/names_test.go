@@ -11,16 +11,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// lookup is one that waits.
-type lookup struct {
-	key
-	by state.NameRequest
-}
-
 // lookupsOf returns what a node's ranks wait for, in a fixed order.
 func (t *Table) lookupsOf(node string) (found []lookup) {
-	for k, waiting := range t.waiting {
-		for _, by := range waiting {
+	for k := range t.waiting {
+		for _, by := range t.waitingFor(k) {
 			if by.Node == node {
 				found = append(found, lookup{k, by})
 			}
@@ -32,6 +26,14 @@ func (t *Table) lookupsOf(node string) (found []lookup) {
 	return found
 }
 
+// waitingFor returns the lookups that wait for a name, oldest first.
+func (t *Table) waitingFor(k key) (found []state.NameRequest) {
+	for e := t.waiting[k].Front(); e != nil; e = e.Next() {
+		found = append(found, e.Value.(lookup).by)
+	}
+	return found
+}
+
 // check fails if the table's parts do not agree.
 func (t *Table) check(f interface{ Fatalf(string, ...any) }) {
 	published, lookups, sums := make(map[uint64]int), 0, make(map[uint32]*user)
@@ -40,19 +42,22 @@ func (t *Table) check(f interface{ Fatalf(string, ...any) }) {
 		if t.jobs[n.job] == nil {
 			f.Fatalf("%v is of job %d, which is not there", k, n.job)
 		}
+		if !t.jobs[n.job].names[k.service] {
+			f.Fatalf("%v is not of job %d", k, n.job)
+		}
 		published[n.job]++
 		bytes[n.job] += n.bytes(k.service)
 	}
 	for id, j := range t.jobs {
-		if j.names != published[id] || j.bytes != bytes[id]+j.replies.bytes {
+		if len(j.names) != published[id] || j.bytes != bytes[id]+j.replies.bytes {
 			f.Fatalf("job %d: %+v, and it has %d names", id, j, published[id])
 		}
 		if len(j.replies.order) != len(j.replies.byRequest) || len(j.replies.order) > maxKept || j.replies.bytes > maxKeptBytes {
 			f.Fatalf("job %d keeps %+v", id, j.replies)
 		}
-		for by, k := range j.lookups {
-			if by.Job != id || !slices.Contains(t.waiting[k], by) {
-				f.Fatalf("%v of job %d does not wait for %v", by, id, k)
+		for by, e := range j.lookups {
+			if l := e.Value.(lookup); l.by != by || by.Job != id || !slices.Contains(t.waitingFor(l.key), by) {
+				f.Fatalf("%v of job %d does not wait for %v", by, id, l.key)
 			}
 		}
 		lookups += len(j.lookups)
@@ -65,7 +70,8 @@ func (t *Table) check(f interface{ Fatalf(string, ...any) }) {
 		sum.Lookups += len(j.lookups)
 		sum.Bytes += j.bytes
 	}
-	for k, waiting := range t.waiting {
+	for k := range t.waiting {
+		waiting := t.waitingFor(k)
 		if lookups -= len(waiting); len(waiting) == 0 {
 			f.Fatalf("nobody waits for %v", k)
 		}

@@ -1,6 +1,7 @@
 package names
 
 import (
+	"container/list"
 	"errors"
 	"fmt"
 	"score/scored/api/scorev1"
@@ -110,7 +111,7 @@ func (t *Table) publish(o *Outcome, j *job, k key, wanted name) error {
 	if err := j.mayPublish(k, wanted); err != nil {
 		return err
 	}
-	j.names++
+	j.names[k.service] = true
 	j.count(wanted.bytes(k.service))
 	t.names[k] = wanted
 	o.Changes = append(o.Changes, Change{Job: j.id, Service: k.service, Port: wanted.port, Once: wanted.once, By: wanted.by})
@@ -126,8 +127,8 @@ func (j *job) mayPublish(k key, wanted name) error {
 		return fmt.Errorf("a name has 1 to %d bytes, not %d", MaxService, len(k.service))
 	case len(wanted.port) > MaxPort:
 		return fmt.Errorf("%d bytes are published under one name, the most is %d", len(wanted.port), MaxPort)
-	case j.names >= state.MaxNamesPerJob:
-		return fmt.Errorf("the job has published %d names, the most that it may; unpublish some", j.names)
+	case len(j.names) >= state.MaxNamesPerJob:
+		return fmt.Errorf("the job has published %d names, the most that it may; unpublish some", len(j.names))
 	case j.of.Bytes+wanted.bytes(k.service) > MaxBytesOfOne:
 		return fmt.Errorf("what your jobs have published is all of the %d MiB that it may be; unpublish some names", MaxBytesOfOne>>20)
 	}
@@ -141,7 +142,7 @@ func (t *Table) unpublish(o *Outcome, id uint64, k key, by state.NameRequest) bo
 		return false
 	}
 	j := t.jobs[id]
-	j.names--
+	delete(j.names, k.service)
 	j.count(-n.bytes(k.service))
 	delete(t.names, k)
 	o.Changes = append(o.Changes, Change{Gone: true, Job: id, Service: k.service, By: by})
@@ -163,9 +164,11 @@ func (t *Table) wait(j *job, k key, by state.NameRequest) error {
 	if len(j.lookups) >= MaxLookups || j.of.Lookups >= MaxLookupsOfOne {
 		return fmt.Errorf("%d lookups of your jobs, %d of this one, wait for names; no more can", j.of.Lookups, len(j.lookups))
 	}
-	j.lookups[by] = k
+	if t.waiting[k] == nil {
+		t.waiting[k] = list.New()
+	}
+	j.lookups[by] = t.waiting[k].PushBack(lookup{k, by})
 	j.of.Lookups++
-	t.waiting[k] = append(t.waiting[k], by)
 	return nil
 }
 
@@ -180,32 +183,43 @@ func (j *job) awaits(by state.NameRequest) (k key, waits bool) {
 	if j == nil {
 		return key{}, false
 	}
-	k, waits = j.lookups[by]
-	return k, waits
+	e, waits := j.lookups[by]
+	if !waits {
+		return key{}, false
+	}
+	return e.Value.(lookup).key, true
 }
 
 // stopWaiting forgets a lookup that waits.
 func (t *Table) stopWaiting(j *job, by state.NameRequest) {
-	k := j.lookups[by]
+	e := j.lookups[by]
+	k := e.Value.(lookup).key
 	delete(j.lookups, by)
 	j.of.Lookups--
-	t.dropWaiting(k, func(other state.NameRequest) bool { return other == by })
+	if t.waiting[k].Remove(e); t.waiting[k].Len() == 0 {
+		delete(t.waiting, k)
+	}
 }
 
-// answerWaiting answers lookups that wait for a name; a name that is read once goes to the first.
+// answerWaiting answers lookups that wait for a published name; a name that is read once goes to the first.
 func (t *Table) answerWaiting(o *Outcome, k key) {
 	waiting := t.waiting[k]
-	delete(t.waiting, k)
-	for _, by := range waiting {
+	if waiting == nil {
+		return
+	}
+	for e := waiting.Front(); e != nil; {
 		found, ok := t.names[k]
-		if !ok || !t.connected(by.Node) {
-			t.waiting[k] = append(t.waiting[k], by)
+		if !ok {
+			return
+		}
+		by := e.Value.(lookup).by
+		e = e.Next() // before its removal
+		if !t.connected(by.Node) {
 			continue
 		}
 		reply := &scorev1.NameReply{JobId: by.Job, Request: by.Number, Ok: true, Port: found.port}
 		j := t.jobs[by.Job]
-		delete(j.lookups, by)
-		j.of.Lookups--
+		t.stopWaiting(j, by)
 		if found.once {
 			j.keep(by.Node, reply)
 		}

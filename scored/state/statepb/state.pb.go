@@ -818,7 +818,8 @@ type Submit struct {
 	Key                []byte `protobuf:"bytes,70,opt,name=key" json:"key,omitempty"`       // the client's name for the submission; empty: it has none
 	Digest             []byte `protobuf:"bytes,71,opt,name=digest" json:"digest,omitempty"` // of what was submitted under the key, SHA-256
 	// inherits: the job has its parent's limits and environment, overridden by spec.env.
-	Inherits      bool `protobuf:"varint,72,opt,name=inherits" json:"inherits,omitempty"`
+	Inherits      bool         `protobuf:"varint,72,opt,name=inherits" json:"inherits,omitempty"`
+	SpawnedBy     *NameRequest `protobuf:"bytes,73,opt,name=spawned_by,json=spawnedBy" json:"spawned_by,omitempty"` // the rank's request that spawned it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -914,6 +915,13 @@ func (x *Submit) GetInherits() bool {
 		return x.Inherits
 	}
 	return false
+}
+
+func (x *Submit) GetSpawnedBy() *NameRequest {
+	if x != nil {
+		return x.SpawnedBy
+	}
+	return nil
 }
 
 // Allocate gives a queued job the places of its whole gang.
@@ -1521,8 +1529,8 @@ func (x *UnpublishName) GetBy() *NameRequest {
 	return nil
 }
 
-// NameRequest identifies a request that publishes, reads or removes a name, so that a repeated one
-// is recognized.
+// NameRequest identifies a request that publishes, reads or removes a name, or spawns a job, so that a
+// repeated one is recognized.
 type NameRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2485,7 +2493,8 @@ type Job struct {
 	Ordered string `protobuf:"bytes,71,opt,name=ordered" json:"ordered,omitempty"`
 	// how it is to end once none of its processes is left; absent: not decided
 	Ending        *scorev1.Verdict `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`
-	Answers       []*NameAnswer    `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"` // to its last requests about names that are gone, oldest first
+	Answers       []*NameAnswer    `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"`                      // to its last requests about names that are gone, oldest first
+	SpawnedBy     *NameRequest     `protobuf:"bytes,82,opt,name=spawned_by,json=spawnedBy" json:"spawned_by,omitempty"` // the request of its parent that spawned it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2698,6 +2707,13 @@ func (x *Job) GetEnding() *scorev1.Verdict {
 func (x *Job) GetAnswers() []*NameAnswer {
 	if x != nil {
 		return x.Answers
+	}
+	return nil
+}
+
+func (x *Job) GetSpawnedBy() *NameRequest {
+	if x != nil {
+		return x.SpawnedBy
 	}
 	return nil
 }
@@ -3183,7 +3199,7 @@ const file_state_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x1f\n" +
 	"\vsince_nanos\x18\x03 \x01(\x03R\n" +
 	"sinceNanos\x12\x18\n" +
-	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xb1\x02\n" +
+	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xea\x02\n" +
 	"\x06Submit\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -3194,7 +3210,9 @@ const file_state_proto_rawDesc = "" +
 	"\x15memory_per_node_bytes\x18\x06 \x01(\x04R\x12memoryPerNodeBytes\x12\x10\n" +
 	"\x03key\x18F \x01(\fR\x03key\x12\x16\n" +
 	"\x06digest\x18G \x01(\fR\x06digest\x12\x1a\n" +
-	"\binherits\x18H \x01(\bR\binherits\"s\n" +
+	"\binherits\x18H \x01(\bR\binherits\x127\n" +
+	"\n" +
+	"spawned_by\x18I \x01(\v2\x18.score.state.NameRequestR\tspawnedBy\"s\n" +
 	"\bAllocate\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\x12*\n" +
@@ -3297,7 +3315,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\"<\n" +
 	"\x04Pair\x12\x17\n" +
 	"\x03key\x18\x01 \x01(\tB\x05\xaa\x01\x02 \x03R\x03key\x12\x1b\n" +
-	"\x05value\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x05value\"\xb0\a\n" +
+	"\x05value\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x05value\"\xe9\a\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -3327,7 +3345,9 @@ const file_state_proto_rawDesc = "" +
 	"\abecause\x18F \x01(\tB\x05\xaa\x01\x02 \x03R\abecause\x12\x1f\n" +
 	"\aordered\x18G \x01(\tB\x05\xaa\x01\x02 \x03R\aordered\x12)\n" +
 	"\x06ending\x18K \x01(\v2\x11.score.v1.VerdictR\x06ending\x121\n" +
-	"\aanswers\x18P \x03(\v2\x17.score.state.NameAnswerR\aanswers\"u\n" +
+	"\aanswers\x18P \x03(\v2\x17.score.state.NameAnswerR\aanswers\x127\n" +
+	"\n" +
+	"spawned_by\x18R \x01(\v2\x18.score.state.NameRequestR\tspawnedBy\"u\n" +
 	"\n" +
 	"Submission\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
@@ -3473,50 +3493,52 @@ var file_state_proto_depIdxs = []int32{
 	39, // 25: score.state.Submit.spec:type_name -> score.v1.JobSpec
 	40, // 26: score.state.Submit.user:type_name -> score.v1.Identity
 	33, // 27: score.state.Submit.preput:type_name -> score.state.Pair
-	32, // 28: score.state.Allocate.places:type_name -> score.state.Place
-	41, // 29: score.state.Requeue.usage:type_name -> score.v1.Usage
-	42, // 30: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
-	42, // 31: score.state.End.verdict:type_name -> score.v1.Verdict
-	41, // 32: score.state.End.usage:type_name -> score.v1.Usage
-	43, // 33: score.state.End.start:type_name -> score.v1.StartTrace
-	44, // 34: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	19, // 35: score.state.PublishName.by:type_name -> score.state.NameRequest
-	19, // 36: score.state.UnpublishName.by:type_name -> score.state.NameRequest
-	26, // 37: score.state.AddToken.token:type_name -> score.state.Token
-	27, // 38: score.state.Admit.certificate:type_name -> score.state.Certificate
-	27, // 39: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	45, // 40: score.state.SetUser.role:type_name -> score.v1.Role
-	46, // 41: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	30, // 42: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	41, // 43: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	7,  // 44: score.state.Node.drain:type_name -> score.state.Drain
-	39, // 45: score.state.Job.spec:type_name -> score.v1.JobSpec
-	40, // 46: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 47: score.state.Job.phase:type_name -> score.state.Phase
-	32, // 48: score.state.Job.places:type_name -> score.state.Place
-	42, // 49: score.state.Job.verdict:type_name -> score.v1.Verdict
-	41, // 50: score.state.Job.usage:type_name -> score.v1.Usage
-	33, // 51: score.state.Job.preput:type_name -> score.state.Pair
-	43, // 52: score.state.Job.start:type_name -> score.v1.StartTrace
-	41, // 53: score.state.Job.earlier:type_name -> score.v1.Usage
-	42, // 54: score.state.Job.ending:type_name -> score.v1.Verdict
-	20, // 55: score.state.Job.answers:type_name -> score.state.NameAnswer
-	19, // 56: score.state.Name.by:type_name -> score.state.NameRequest
-	45, // 57: score.state.User.role:type_name -> score.v1.Role
-	46, // 58: score.state.User.limits:type_name -> score.v1.UserLimits
-	44, // 59: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	31, // 60: score.state.Snapshot.nodes:type_name -> score.state.Node
-	34, // 61: score.state.Snapshot.jobs:type_name -> score.state.Job
-	36, // 62: score.state.Snapshot.names:type_name -> score.state.Name
-	26, // 63: score.state.Snapshot.tokens:type_name -> score.state.Token
-	27, // 64: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	37, // 65: score.state.Snapshot.users:type_name -> score.state.User
-	35, // 66: score.state.Snapshot.submissions:type_name -> score.state.Submission
-	67, // [67:67] is the sub-list for method output_type
-	67, // [67:67] is the sub-list for method input_type
-	67, // [67:67] is the sub-list for extension type_name
-	67, // [67:67] is the sub-list for extension extendee
-	0,  // [0:67] is the sub-list for field type_name
+	19, // 28: score.state.Submit.spawned_by:type_name -> score.state.NameRequest
+	32, // 29: score.state.Allocate.places:type_name -> score.state.Place
+	41, // 30: score.state.Requeue.usage:type_name -> score.v1.Usage
+	42, // 31: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
+	42, // 32: score.state.End.verdict:type_name -> score.v1.Verdict
+	41, // 33: score.state.End.usage:type_name -> score.v1.Usage
+	43, // 34: score.state.End.start:type_name -> score.v1.StartTrace
+	44, // 35: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	19, // 36: score.state.PublishName.by:type_name -> score.state.NameRequest
+	19, // 37: score.state.UnpublishName.by:type_name -> score.state.NameRequest
+	26, // 38: score.state.AddToken.token:type_name -> score.state.Token
+	27, // 39: score.state.Admit.certificate:type_name -> score.state.Certificate
+	27, // 40: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	45, // 41: score.state.SetUser.role:type_name -> score.v1.Role
+	46, // 42: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	30, // 43: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	41, // 44: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	7,  // 45: score.state.Node.drain:type_name -> score.state.Drain
+	39, // 46: score.state.Job.spec:type_name -> score.v1.JobSpec
+	40, // 47: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 48: score.state.Job.phase:type_name -> score.state.Phase
+	32, // 49: score.state.Job.places:type_name -> score.state.Place
+	42, // 50: score.state.Job.verdict:type_name -> score.v1.Verdict
+	41, // 51: score.state.Job.usage:type_name -> score.v1.Usage
+	33, // 52: score.state.Job.preput:type_name -> score.state.Pair
+	43, // 53: score.state.Job.start:type_name -> score.v1.StartTrace
+	41, // 54: score.state.Job.earlier:type_name -> score.v1.Usage
+	42, // 55: score.state.Job.ending:type_name -> score.v1.Verdict
+	20, // 56: score.state.Job.answers:type_name -> score.state.NameAnswer
+	19, // 57: score.state.Job.spawned_by:type_name -> score.state.NameRequest
+	19, // 58: score.state.Name.by:type_name -> score.state.NameRequest
+	45, // 59: score.state.User.role:type_name -> score.v1.Role
+	46, // 60: score.state.User.limits:type_name -> score.v1.UserLimits
+	44, // 61: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	31, // 62: score.state.Snapshot.nodes:type_name -> score.state.Node
+	34, // 63: score.state.Snapshot.jobs:type_name -> score.state.Job
+	36, // 64: score.state.Snapshot.names:type_name -> score.state.Name
+	26, // 65: score.state.Snapshot.tokens:type_name -> score.state.Token
+	27, // 66: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	37, // 67: score.state.Snapshot.users:type_name -> score.state.User
+	35, // 68: score.state.Snapshot.submissions:type_name -> score.state.Submission
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
