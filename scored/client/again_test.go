@@ -109,7 +109,7 @@ func TestTextThatIsNotUTF8(t *testing.T) {
 	_, err := c.Submit(ctx, &scorev1.JobSpec{Name: "g\xfcnstig"})
 	if got, want := client.Sentence(
 		err,
-	), "a name or reason that was given is not UTF-8, as names of jobs, users and nodes are, and what is said of them"; got != want {
+	), "a name or reason that was given is not UTF-8: give one that is"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -25,7 +25,7 @@ func Sentence(err error) string {
 		return ErrLost.Error()
 	}
 	if isUnsendable(err) {
-		return "a name or reason that was given is not UTF-8, as names of jobs, users and nodes are, and what is said of them"
+		return "a name or reason that was given is not UTF-8: give one that is"
 	}
 	failure, ok := errors.AsType[*connect.Error](err)
 	if !ok {
