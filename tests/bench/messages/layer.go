@@ -29,7 +29,7 @@ const layerVariable = "SCORE_BENCH_LAYER"
 
 const windowsSuffix = "+windows"
 
-// String is what parseLayer reads.
+// String is what openLayer reads.
 func (l Layer) String() string {
 	if l.Windows {
 		return l.Name + windowsSuffix
