@@ -237,12 +237,13 @@ func (img *Image) Close() error {
 // there already costs a look at a map.
 func (img *Image) ensure(at, length uint64) error { return img.ensureAhead(at, length, at+length) }
 
-// aheadBytes is what ensureAhead allocates, and ensureAll maps, at once. A system call and a fault for each page take as long
-// as a message of 2 KiB; a rank that exchanges little shall have little memory.
+// aheadBytes is what ensureAhead allocates, and ensureAll maps, at once. A system call and a fault
+// for each page take as long as a message of 2 KiB; a rank that exchanges little shall have little
+// memory.
 const aheadBytes = 64 << 10
 
-// ensureAhead is ensure for a part of a region that is used in order, up to end: it allocates some of what
-// follows, too.
+// ensureAhead is ensure for a part of a region that is used in order, up to end: it allocates some
+// of what follows, too.
 func (img *Image) ensureAhead(at, length, end uint64) error {
 	first, last := at/abi.PageBytes, (at+length-1)/abi.PageBytes
 	for p := first; p <= last; p++ {
@@ -261,8 +262,8 @@ func (img *Image) ensureAll(first, last uint64) error {
 			return fmt.Errorf("%w: %w", ErrMemory, err)
 		}
 		if length > abi.PageBytes {
-			// Of a whole lane most programs use the start alone; faults map the rest, and each page on kernels
-			// before 5.14, where this fails.
+			// Of a whole lane most programs use the start alone; faults map the rest, and each page
+			// on kernels before 5.14, where this fails.
 			_ = unix.Madvise(img.mem[at:at+min(length, aheadBytes)], unix.MADV_POPULATE_WRITE)
 		}
 	}

@@ -88,8 +88,8 @@ func (b *Bulk) host(rank int) link.Address {
 
 // Send sends a frame of at least one byte to the port of a rank on another node. Bytes that are
 // lasting must stay as they are until the rank has them or does not want them any more: the system
-// may read them so late. The error is ErrFull if the system accepts nothing now, ErrFault if the bytes are not in
-// the process's memory, and ErrTooLarge if there are more than MaxFrame.
+// may read them so late. The error is ErrFull if the system accepts nothing now, ErrFault if the
+// bytes are not in the process's memory, and ErrTooLarge if there are more than MaxFrame.
 func (b *Bulk) Send(f Frame, port uint16, data []byte, lasting bool) error {
 	h := link.BulkHead{
 		Job: b.c.img.Job, Channel: b.c.img.Channel, From: b.c.img.Rank, To: uint32(f.Rank),

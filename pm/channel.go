@@ -1,8 +1,11 @@
 package pm
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 	"score/channels"
 	"score/channels/handover"
 	"slices"
@@ -99,6 +102,20 @@ func (c *Channel) MaxMessage() int { return c.maxMessage }
 
 // Flow is the channel's flow control.
 func (c *Channel) Flow() Flow { return c.flow }
+
+// Job returns a number that no other job has and that does not reveal the job's keys.
+func (c *Channel) Job() uint64 {
+	sum := sha256.Sum256(binary.LittleEndian.AppendUint64([]byte("score job "), c.img.Job))
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// Host is the address at which other hosts reach this node.
+func (c *Channel) Host() netip.Addr {
+	if host := c.process.settings.Host; host.IsValid() {
+		return host
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+}
 
 // SameNode reports whether messages to the rank go through memory.
 func (c *Channel) SameNode(rank int) bool {

@@ -1,9 +1,8 @@
 package pm
 
 import (
-	"fmt"
-	"os"
 	"score/channels/abi"
+	"strconv"
 )
 
 // Flow is the flow control of a channel between nodes. All ranks of a job use the same one for the
@@ -49,15 +48,10 @@ func WithFlow(flow Flow) OpenOption { return func(o *openOptions) { o.flow = flo
 // flowNames are the values of PM_FLOW.
 var flowNames = map[string]Flow{"nack": FlowNack, "credits": FlowCredits}
 
-func readFlow(name string, value *Flow) error {
-	text := os.Getenv(name)
-	if text == "" {
-		return nil
-	}
+func parseFlow(text string) (Flow, error) {
 	flow, ok := flowNames[text]
 	if !ok {
-		return fmt.Errorf("%w: %s=%s, want nack or credits", ErrEnvironment, name, text)
+		return flow, strconv.ErrSyntax
 	}
-	*value = flow
-	return nil
+	return flow, nil
 }

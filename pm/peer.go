@@ -27,7 +27,3 @@ func (c *Channel) PeerProcess(rank int) (pid int, start uint64, ok bool) {
 	}
 	return int(owner.Pid), owner.Start, true
 }
-
-// Crowded reports whether the job's ranks on this node have fewer CPUs than they are, so that a rank
-// that waits should sleep soon.
-func (c *Channel) Crowded() bool { return c.spin == 0 }

@@ -1,6 +1,7 @@
 package pm
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"os"
@@ -63,70 +64,52 @@ func DefaultSettings() Settings { return Settings{Immediate: true, Overlap: true
 // ErrEnvironment and names the variable.
 func SettingsFromEnvironment() (Settings, error) {
 	s := DefaultSettings()
-	if err := readSwitch(EnvImmediate, &s.Immediate); err != nil {
+	err := cmp.Or(
+		read(EnvImmediate, "0 or 1", strconv.ParseBool, &s.Immediate),
+		read(EnvOverlap, "0 or 1", strconv.ParseBool, &s.Overlap),
+		read(EnvSpin, "a duration like 20us", parseSpin, &s.Spin),
+		read(EnvFlow, "nack or credits", parseFlow, &s.Flow),
+		read(EnvLaneBytes, "a number of bytes", parseLaneBytes, &s.LaneBytes),
+		read(EnvHost, "an address", netip.ParseAddr, &s.Host),
+	)
+	if err != nil {
 		return s, err
 	}
-	if err := readSwitch(EnvOverlap, &s.Overlap); err != nil {
-		return s, err
-	}
-	if err := readDuration(EnvSpin, &s.Spin); err != nil {
-		return s, err
-	}
-	if err := readFlow(EnvFlow, &s.Flow); err != nil {
-		return s, err
-	}
-	if err := readLaneBytes(&s.LaneBytes); err != nil {
-		return s, err
-	}
-	if err := readHost(&s.Host); err != nil {
-		return s, err
-	}
-	var err error
 	if s.Faults, err = link.FaultsFromEnvironment(); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrEnvironment, err)
 	}
 	return s, nil
 }
 
-func readDuration(name string, value *time.Duration) error {
+// read sets a value from a variable, if that is set; want says what the variable must be.
+func read[T any](name, want string, parse func(string) (T, error), value *T) error {
 	text := os.Getenv(name)
 	if text == "" {
 		return nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
-		return fmt.Errorf("%w: %s=%s is not a duration like 20us", ErrEnvironment, name, text)
-	}
-	*value = d
-	return nil
-}
-
-func readHost(value *netip.Addr) error {
-	text := os.Getenv(EnvHost)
-	if text == "" {
-		return nil
-	}
-	host, err := netip.ParseAddr(text)
+	parsed, err := parse(text)
 	if err != nil {
-		return fmt.Errorf("%w: %s=%s is not an address", ErrEnvironment, EnvHost, text)
+		return fmt.Errorf("%w: %s=%s, want %s", ErrEnvironment, name, text, want)
 	}
-	*value = host
+	*value = parsed
 	return nil
 }
 
-func readLaneBytes(value *int64) error {
-	text := os.Getenv(EnvLaneBytes)
-	if text == "" {
-		return nil
+func parseSpin(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = strconv.ErrRange
 	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil || n < 0 {
-		return fmt.Errorf("%w: %s=%s is not a number of bytes", ErrEnvironment, EnvLaneBytes, text)
+	return d, err
+}
+
+// parseLaneBytes returns -1 for 0 bytes: in Settings 0 is the default.
+func parseLaneBytes(text string) (int64, error) {
+	n, err := strconv.ParseUint(text, 10, 63)
+	if n == 0 {
+		return -1, err
 	}
-	if *value = n; n == 0 {
-		*value = -1
-	}
-	return nil
+	return int64(n), err
 }
 
 // laneMemory returns the limit for the lanes of a process.
@@ -135,19 +118,6 @@ func (s Settings) laneMemory() *channels.LaneMemory {
 		return channels.NewLaneMemory(DefaultLaneBytes)
 	}
 	return channels.NewLaneMemory(max(s.LaneBytes, 0))
-}
-
-func readSwitch(name string, value *bool) error {
-	text := os.Getenv(name)
-	if text == "" {
-		return nil
-	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		return fmt.Errorf("%w: %s=%s, want 0 or 1", ErrEnvironment, name, text)
-	}
-	*value = on
-	return nil
 }
 
 // spin returns how long to spin with localRanks ranks of the job on this node.

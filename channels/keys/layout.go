@@ -12,7 +12,8 @@ import (
 //	head      magic 4 · ranks 4 · buckets 4 · zero 4 · bytes of the file 8 · zeros · counts, to one page
 //	count     how often values of some buckets were announced, 4, in a cache line of its own
 //	bucket    place of the newest record, in units of 8 bytes; 0: none
-//	record    next 4 (the record before in this bucket) · rank 4 · hash 4 · key 4 · value 4 · zero 4 (lengths), key, value
+//	record    next 4 (the record before in this bucket) · rank 4 · hash 4 · length of the key 4 ·
+//	          length of the value 4 · zero 4 · key, value
 const (
 	magic       = 0x3153594b // "KYS1"
 	headBytes   = 4096

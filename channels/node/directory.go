@@ -11,6 +11,7 @@ import (
 	"score/channels/link/ports"
 	"score/channels/link/udp"
 	"score/flowctl"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -213,17 +214,12 @@ func (l *loop) sendNotices(now int64) {
 	if l.directory.port != nil && now >= l.directory.again {
 		l.listenAgain()
 	}
-	kept := l.notices[:0]
 	for _, n := range l.notices {
 		if now >= n.at {
 			l.sendNotice(n, now)
 		}
-		if n.sent < maxNotices {
-			kept = append(kept, n)
-		}
 	}
-	clear(l.notices[len(kept):])
-	l.notices = kept
+	l.notices = slices.DeleteFunc(l.notices, func(n *notice) bool { return n.sent >= maxNotices })
 	if _, holds := l.directory.holds(); holds {
 		l.directory.port.Flush()
 	}
@@ -271,12 +267,5 @@ func (l *loop) nextNotice() int64 {
 
 // forget drops the notices of contexts that are dropped.
 func (l *loop) forget(all []*Context) {
-	kept := l.notices[:0]
-	for _, n := range l.notices {
-		if len(all) == 0 || n.job != all[0].job {
-			kept = append(kept, n)
-		}
-	}
-	clear(l.notices[len(kept):])
-	l.notices = kept
+	l.notices = slices.DeleteFunc(l.notices, func(n *notice) bool { return len(all) > 0 && n.job == all[0].job })
 }

@@ -262,7 +262,7 @@ func (l *loop) event(number int32, now int64) {
 	switch number {
 	case eventWake:
 		var b [8]byte
-		_, _ = unix.Read(l.wake, b[:])
+		_, _ = unix.Read(l.wake, b[:]) // it takes what Write has put there
 	case eventTimer:
 		l.armedFor = flowctl.NoDeadline
 	case eventDirectory:

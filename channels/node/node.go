@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"score/channels/abi"
 	"score/channels/handover"
@@ -190,12 +191,7 @@ func (n *Node) job(key uint64) (j *Job, ended bool) {
 func (n *Node) list() []*Job {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var jobs []*Job
-	for _, j := range n.jobs {
-		jobs = append(jobs, j)
-	}
-	slices.SortFunc(jobs, func(a, b *Job) int { return cmp.Compare(a.key, b.key) })
-	return jobs
+	return slices.SortedFunc(maps.Values(n.jobs), func(a, b *Job) int { return cmp.Compare(a.key, b.key) })
 }
 
 // Close removes all jobs at once and ends the goroutine. It may be called again.

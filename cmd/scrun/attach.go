@@ -107,10 +107,10 @@ func refused(err error) bool {
 	return connect.CodeOf(err) == connect.CodeUnavailable && connect.IsWireError(err)
 }
 
-// pause waits between two attempts, or until ctx ends.
-func pause(ctx context.Context) {
+// pause waits for the given time, or until ctx ends.
+func pause(ctx context.Context, wait time.Duration) {
 	select {
-	case <-time.After(attachPause):
+	case <-time.After(wait):
 	case <-ctx.Done():
 	}
 }
@@ -141,7 +141,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 			ctx.Err() != nil || !wait.Continue(time.Now(), how.broken) {
 			break
 		}
-		pause(ctx)
+		pause(ctx, attachPause)
 		next, err := s.streams.begin(s.jobID, s.shown.received())
 		if stream = next; err != nil {
 			how.broken = err
@@ -214,10 +214,5 @@ func (s *session) acknowledge(stream *attachment) {
 			}
 		}
 	}()
-	bound := time.NewTimer(acknowledgePatience)
-	defer bound.Stop()
-	select {
-	case <-done:
-	case <-bound.C: // the end of the session ends the stream, and so the goroutine
-	}
+	waitAtMost(acknowledgePatience, done) // the end of the session ends the stream, and so the goroutine
 }

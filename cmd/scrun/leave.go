@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,14 +14,10 @@ import (
 // endingSignals are the signals that end scrun while it has no job to forward them to.
 var endingSignals = []os.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT}
 
-// errLeft is wrapped by the error of a step that a signal ended.
-var errLeft = errors.New("left")
-
 // leftBy is the error of a step that a signal ended.
 type leftBy struct{ number syscall.Signal }
 
-func (l leftBy) Error() string { return fmt.Sprintf("%v on signal %d", errLeft, int(l.number)) }
-func (l leftBy) Unwrap() error { return errLeft }
+func (l leftBy) Error() string { return fmt.Sprintf("left on signal %d", int(l.number)) }
 
 // exitCode returns the exit code that a shell reports for a command that the signal ended.
 func (l leftBy) exitCode() int {
@@ -72,17 +67,17 @@ func (s *step[T]) unlessInterrupted() (T, error) {
 		return s.value, s.err
 	case received := <-caught:
 		s.cancel()
-		awaitStep(s.done)
+		// The clean-up may take for ever: a daemon that does not run can block a write to its socket.
+		waitAtMost(leaveTimeout, s.done)
 		number, _ := received.(syscall.Signal)
 		var none T
 		return none, leftBy{number}
 	}
 }
 
-// awaitStep waits for the clean-up of a cancelled step. The wait is bounded: a daemon that does not
-// run can block a write to its socket until scrun ends.
-func awaitStep(done <-chan struct{}) {
-	bound := time.NewTimer(leaveTimeout)
+// waitAtMost waits until done is closed, no longer than the given time.
+func waitAtMost(limit time.Duration, done <-chan struct{}) {
+	bound := time.NewTimer(limit)
 	defer bound.Stop()
 	select {
 	case <-done:

@@ -45,12 +45,21 @@ func (s *session) drainAnswers() {
 	}
 }
 
+// getJob asks a client for the job and the states of its ranks.
+func (s *session) getJob(ctx context.Context, by *spareClient) (*scorev1.Job, []*scorev1.RankState, error) {
+	reply, err := by.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	if err != nil {
+		return nil, nil, err
+	}
+	return reply.Msg.GetJob(), reply.Msg.GetRanks(), nil
+}
+
 func (s *session) showRanks(ctx context.Context) string {
-	reply, err := s.orders.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	job, ranks, err := s.getJob(ctx, s.orders)
 	if err != nil {
 		return client.Sentence(err) + "; ^C again within a second ends the job"
 	}
-	for _, line := range describeJob(reply.Msg.GetJob(), reply.Msg.GetRanks()) {
+	for _, line := range describeJob(job, ranks) {
 		s.messenger.print(line)
 	}
 	return fmt.Sprintf("^C again within %v ends the job", confirmTime)
@@ -60,12 +69,12 @@ func (s *session) showRanks(ctx context.Context) string {
 func (s *session) printStart(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
-	reply, err := s.confirms.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
+	job, _, err := s.getJob(ctx, s.confirms)
 	if err != nil {
 		s.messenger.warn("cannot show the phases of the job's start: " + client.Sentence(err))
 		return
 	}
-	lines := phases.Lines(reply.Msg.GetJob())
+	lines := phases.Lines(job)
 	if len(lines) == 0 {
 		s.messenger.print("the job ended before it had places on nodes")
 		return

@@ -93,10 +93,8 @@ func (s *shown) confirmShown() {
 		if s.confirm(marks) == nil {
 			continue
 		}
-		select {
-		case <-s.ctx.Done():
+		if pause(s.ctx, confirmAgain); s.ctx.Err() != nil {
 			return
-		case <-time.After(confirmAgain):
 		}
 		s.mu.Lock()
 		s.bytes += confirmEvery

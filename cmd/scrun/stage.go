@@ -56,7 +56,7 @@ func upload(ctx context.Context, patience client.Patience, send func() error) er
 			ctx.Err() != nil || !wait.Continue(time.Now(), err) {
 			return err
 		}
-		pause(ctx)
+		pause(ctx, attachPause)
 	}
 }
 

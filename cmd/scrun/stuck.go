@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"connectrpc.com/connect"
 )
 
 // stuckTime is how long a write of an ended job's output may block before a pending signal ends
@@ -54,8 +52,8 @@ func (w *stuckWatch) check(now uint64) bool {
 // leaveStuck ends scrun if the job has ended. A running job may still be handling the signal.
 func (s *session) leaveStuck(left *leftBy) func(context.Context) answer {
 	return func(ctx context.Context) answer {
-		reply, err := s.orders.get().Jobs.GetJob(ctx, connect.NewRequest(&scorev1.GetJobRequest{JobId: s.jobID}))
-		if err != nil || reply.Msg.GetJob().GetState() != scorev1.JobState_JOB_STATE_DONE {
+		job, _, err := s.getJob(ctx, s.orders)
+		if err != nil || job.GetState() != scorev1.JobState_JOB_STATE_DONE {
 			return answer{}
 		}
 		return answer{sentence: "left: the job has ended, but nothing takes the rest of its output", left: left}

@@ -46,7 +46,7 @@ type relayQueue struct {
 	waiting map[relayKey]*stewardpb.Relay
 }
 
-// relayKey is the same for a message that is sent again.
+// relayKey identifies a message, also when it is sent again.
 type relayKey struct {
 	job            uint64
 	node           uint32

@@ -12,7 +12,8 @@
 // of goroutines that compute.
 //
 //	runtime.LockOSThread()
-//	if err := guard.SetFIFO("the switching thread", realtime.SwitchPriority); errors.Is(err, realtime.ErrNotPermitted) {
+//	err := guard.SetFIFO("the switching thread", realtime.SwitchPriority)
+//	if errors.Is(err, realtime.ErrNotPermitted) {
 //		log.Info(err.Error())
 //	}
 //	late, woken, err := sleeper.Until(instant) // woken: the plan has changed

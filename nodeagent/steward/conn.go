@@ -11,11 +11,11 @@ import (
 
 const (
 	// unsentLimit bounds the bytes that wait for one client to read them. Clients read their answers at
-	// once; the longest tells of the 100,000 ranks of a job and has 15 MB.
+	// once; the longest lists the 100,000 ranks of a job and has 15 MB.
 	unsentLimit = 32 << 20
 	// unsentPause bounds the bytes that wait for all clients of a job while more requests are read. Ranks
-	// that share few CPUs, or whose gang is off, read their answers late: 1,000 of them may wait for what
-	// tells each of the others, 140 KB.
+	// that share few CPUs, or whose gang is off, read their answers late: each of 1,000 may have to read
+	// about all others, 140 KB.
 	unsentPause = 64 << 20
 	// unsentMost bounds the bytes that wait for all clients of a job. Beyond unsentPause they grow by the
 	// answers to requests that were read together, and by events of other nodes.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/launch"
+	"score/nodeagent/realtime"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
@@ -35,7 +36,7 @@ func (s *steward) onExit(pid int) {
 }
 
 func (s *steward) exited(e launch.Exit) {
-	k, at := e.ID, monotonicNanos() // others are notified below, and may kill it
+	k, at := e.ID, realtime.Now() // others are notified below, and may kill it
 	r := &s.job.ranks[k]
 	if state, _ := s.life.Rank(k); state == life.Unborn {
 		s.life.Started(s.now(), k) // it ended before the rest of its batch was forked
@@ -112,7 +113,7 @@ func (s *steward) reportAbort(a life.Abort) {
 		m.Message = fmt.Sprintf("node %s heard no leader for %v", s.job.node, lease)
 	}
 	if a.Rank >= 0 {
-		m.Rank, m.AtNanos = int32(s.job.ranks[a.Rank].rank), monotonicNanos()
+		m.Rank, m.AtNanos = int32(s.job.ranks[a.Rank].rank), realtime.Now()
 	}
 	s.outbox.abort = m
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
@@ -121,7 +122,7 @@ func (s *steward) reportAbort(a life.Abort) {
 // lease lets the ranks live until an instant of CLOCK_MONOTONIC.
 func (s *steward) lease(until int64) {
 	now := s.now()
-	s.life.Lease(now, now.Add(time.Duration(until-monotonicNanos())))
+	s.life.Lease(now, now.Add(time.Duration(until-realtime.Now())))
 }
 
 // kill ends the ranks and their descendants, and stops forking.

@@ -53,7 +53,7 @@ type job struct {
 	files   *stdiorelay.Files   // the relay's from Prepared on
 	stored  <-chan struct{}     // closed once a detached job's files are complete; nil: there are none
 
-	tell      func(text string)      // tells the user, from any goroutine
+	note      func(text string)      // sends the user a sentence, from any goroutine
 	killedFor atomic.Pointer[string] // why the job was killed while it was prepared; nil: it was not
 }
 

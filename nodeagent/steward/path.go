@@ -3,7 +3,6 @@ package steward
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/netip"
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/loop"
@@ -41,7 +40,7 @@ func newPath(j *job) *path {
 	key, places := j.order.GetDirectKey(), order.GetPlaces()
 	var salt direct.Salt
 	_, _ = rand.Read(salt[:]) // never fails, see crypto/rand
-	paths, err := direct.New(key, order.GetNodeIndex(), salt, func(node uint32) uint16 {
+	sealed, err := direct.New(key, order.GetNodeIndex(), salt, func(node uint32) uint16 {
 		if int64(node) >= int64(len(places)) {
 			return 0
 		}
@@ -50,7 +49,7 @@ func newPath(j *job) *path {
 	if err != nil {
 		return nil
 	}
-	return &path{Path: paths, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
+	return &path{Path: sealed, places: places, own: own, socket: -1, to: make(map[uint32]unix.Sockaddr)}
 }
 
 // hostOf returns the host of a node's agent if it is a numeric address: resolving a name could take
@@ -75,18 +74,18 @@ func (p *path) open() (err error) {
 		family = unix.AF_INET6
 	}
 	if p.socket, err = unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
-		return fmt.Errorf("making the socket for other nodes: %w", err)
+		return err
 	}
 	err = unix.Bind(p.socket, sockaddr(p.own, p.OwnPort()))
 	if errors.Is(err, unix.EADDRINUSE) { // then other nodes learn the port through the agents
 		err = unix.Bind(p.socket, sockaddr(p.own, 0))
 	}
 	if err != nil {
-		return fmt.Errorf("making the socket for other nodes: %w", err)
+		return err
 	}
 	name, err := unix.Getsockname(p.socket)
 	if err != nil {
-		return fmt.Errorf("making the socket for other nodes: %w", err)
+		return err
 	}
 	switch name := name.(type) {
 	case *unix.SockaddrInet4:
@@ -225,24 +224,24 @@ func (s *steward) servePath() {
 	if s.messages == nil || s.messages.path == nil || s.messages.path.socket < 0 {
 		return
 	}
-	r := s.messages.path
-	n, err := unix.Read(r.socket, r.in[:])
+	p := s.messages.path
+	n, err := unix.Read(p.socket, p.in[:])
 	if err != nil || n > direct.MaxDatagram {
 		return
 	}
-	p, from, err := r.Open(r.in[:n])
+	packet, from, err := p.Open(p.in[:n])
 	if err != nil || int64(from) >= int64(s.job.nodes) || from == s.job.order.GetJob().GetNodeIndex() {
 		return
 	}
-	if r.OnDatagram(from, p.Received) {
+	if p.OnDatagram(from, packet.Received) {
 		s.probe(from)
 	}
-	if p.Stream == 0 {
+	if packet.Stream == 0 {
 		return // a probe
 	}
-	kind, data := messageCollective, p.Data
-	if !p.Collective {
-		kind, data = messageEngine, slices.Clone(p.Data) // the engine may keep it
+	kind, data := messageCollective, packet.Data
+	if !packet.Collective {
+		kind, data = messageEngine, slices.Clone(packet.Data) // the engine may keep it
 	}
-	s.take(reliable.Peer{Job: s.job.id, Node: from}, kind, p.Header, data)
+	s.take(reliable.Peer{Job: s.job.id, Node: from}, kind, packet.Header, data)
 }

@@ -2,6 +2,7 @@ package steward
 
 import (
 	"score/nodeagent/fence"
+	"score/nodeagent/realtime"
 	"score/scored/api/scorev1"
 )
 
@@ -18,7 +19,7 @@ func (s *steward) onContact(k int) {
 	s.life.Spoke(k)
 	p := &s.phases
 	if p.contacts++; p.contacts == uint32(len(s.job.ranks)) {
-		p.init = monotonicNanos()
+		p.init = realtime.Now()
 	}
 }
 
@@ -27,11 +28,11 @@ func (s *steward) onContact(k int) {
 func (s *steward) exchanged(kind fence.Kind, f func()) {
 	first := kind == fence.KindFence && s.phases.exchanged == 0
 	if first {
-		s.phases.exchanged = monotonicNanos()
+		s.phases.exchanged = realtime.Now()
 	}
 	f()
 	if first {
-		s.phases.fence = monotonicNanos()
+		s.phases.fence = realtime.Now()
 	}
 }
 

@@ -186,8 +186,8 @@ func (s *steward) partLost(node int) {
 			}
 			s.withEngine(func(e *pmi.Engine) error { return e.Lost(int(rank), pmi.AllFences) })
 		}
-		if s.servesPMIx && s.job.pmix != nil {
-			s.applyPMIx(s.job.pmix.server.RankLost(s.now(), int(rank)))
+		if e := s.endpoint(); e != nil {
+			s.applyPMIx(e.server.RankLost(s.now(), int(rank)))
 		}
 	}
 }

@@ -14,9 +14,11 @@ import (
 // apart, and nothing is left. None is made before the launch, so a job that is
 // never launched has none.
 type pmixDirs struct {
-	shared  string // for shared memory; "": the host has none
-	session string // for the rest, made when the first rank speaks PMIx or, if they can speak nothing else, while they load their libraries
-	made    bool   // session is
+	shared string // for shared memory; "": the host has none
+	// session is for the rest. It is made when the first rank speaks PMIx or, if the ranks can speak
+	// nothing else, while they load their libraries.
+	session string
+	made    bool // session is
 }
 
 // makeShared makes the directory for shared memory, right before the first rank is
@@ -36,18 +38,15 @@ func makeAs(user *launch.User, dir string) error {
 	return launch.AsUser(user, func() error { return os.Mkdir(dir, 0o700) })
 }
 
-// makeSession makes the session directory, whose name the ranks get.
-func (d *pmixDirs) makeSession(j *job) error {
+// makeSession makes the session directory, whose name the ranks get, once. It notes a failure for the
+// user.
+func (s *steward) makeSession() {
+	d := &s.job.pmix.dirs
 	if d.made {
-		return nil
+		return
 	}
 	d.made = true
-	return makeAs(j.user, d.session)
-}
-
-// makeSession makes the session directory, and notes a failure for the user.
-func (s *steward) makeSession() {
-	if err := s.job.pmix.dirs.makeSession(s.job); err != nil {
+	if err := makeAs(s.job.user, d.session); err != nil {
 		s.note("files of MPI programs may be left behind: " + err.Error())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"score/nodeagent/cgroup/procgroup"
 	"score/nodeagent/launch"
+	"score/nodeagent/realtime"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
@@ -24,7 +25,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		}
 		return
 	}
-	broken := jobmap.Expand(order.GetJob())
+	err := jobmap.Expand(order.GetJob())
 	j := newJob(order)
 	if reason := order.GetKilledFor(); reason != "" {
 		j.killedFor.Store(&reason)
@@ -41,7 +42,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		return
 	}
 	s.job = j
-	j.tell = func(text string) {
+	j.note = func(text string) {
 		s.loop.Post(func() {
 			if s.job == j {
 				s.note(text)
@@ -51,7 +52,6 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 	if until := order.GetLeaseUntilNanos(); until != 0 {
 		s.lease(until)
 	}
-	err := broken
 	if err == nil {
 		err = j.check()
 	}
@@ -105,7 +105,7 @@ func (s *steward) prepared(err error) {
 	}
 	if s.life.Phase() == life.Preparing {
 		if err == nil {
-			s.phases.ready = monotonicNanos()
+			s.phases.ready = realtime.Now()
 		}
 		answer.Start = s.phases.message()
 		s.outbox.prepared = answer

@@ -2,11 +2,10 @@ package steward
 
 import (
 	"score/nodeagent/launch"
+	"score/nodeagent/realtime"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/scorev1"
-
-	"golang.org/x/sys/unix"
 )
 
 // start forks the ranks in a goroutine of its own: the loop serves the first ones while the last
@@ -14,7 +13,7 @@ import (
 func (s *steward) start() {
 	s.help(func() {
 		whole := s.forkAll(s.job)
-		at := monotonicNanos()
+		at := realtime.Now()
 		s.loop.Post(func() {
 			if whole {
 				s.phases.forked = at
@@ -27,7 +26,7 @@ func (s *steward) start() {
 // forkAll forks the ranks, and reports whether each has a process.
 func (s *steward) forkAll(j *job) (whole bool) {
 	j.makeShared()
-	at := monotonicNanos()
+	at := realtime.Now()
 	for low := 0; low < len(j.ranks) && !s.stopForking.Load(); low += startBatch {
 		b := &batch{low: low, count: min(startBatch, len(j.ranks)-low)}
 		err := b.open(j)
@@ -103,14 +102,4 @@ func (r *localRank) pid() int32 {
 		return 0
 	}
 	return int32(r.process.Pid)
-}
-
-// monotonicNanos returns the host's CLOCK_MONOTONIC, which the agent relates to the cluster's
-// clock.
-func monotonicNanos() int64 {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil {
-		return 0 // it exists on every Linux
-	}
-	return ts.Nano()
 }

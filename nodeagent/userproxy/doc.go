@@ -5,6 +5,8 @@
 // The servers decide what the user may do. It is not for clusters without certificates, whose daemons
 // are all on one host.
 //
-//	proxy := userproxy.New(userproxy.Options{Socket: "/run/score/agent.sock", Credentials: own, Servers: link, Logger: log})
+//	proxy := userproxy.New(userproxy.Options{
+//		Socket: "/run/score/agent.sock", Credentials: own, Servers: link, Logger: log,
+//	})
 //	proxy.Run(ctx)
 package userproxy

@@ -7,7 +7,7 @@
 // know the secret, so that neither a process that took over the port nor one that only guessed it
 // gets a message.
 //
-//	n, err := interjob.Listen(self, wake) // wake: called by other goroutines when Poll has something
+//	n, err := interjob.Listen(self, host, wake) // wake: called by other goroutines when Poll has something
 //	p, err := n.Peer(address)
 //	buf, err := p.Reserve(size)
 //	err = p.Commit()

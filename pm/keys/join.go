@@ -8,6 +8,7 @@ import (
 	"os"
 	"score/channels/keys"
 	"score/channels/keys/wire"
+	"score/channels/scm"
 	"strconv"
 	"time"
 
@@ -97,14 +98,9 @@ func (j *Job) join() error {
 
 // received takes the one descriptor out of a control message.
 func received(control []byte) (*os.File, error) {
-	messages, err := unix.ParseSocketControlMessage(control)
-	if err != nil || len(messages) != 1 {
-		return nil, fmt.Errorf("%w: no store of keys came", wire.ErrMalformed)
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
+	fds, err := scm.Rights(control)
 	if err != nil || len(fds) != 1 {
 		return nil, fmt.Errorf("%w: no store of keys came", wire.ErrMalformed)
 	}
-	unix.CloseOnExec(fds[0])
 	return os.NewFile(uintptr(fds[0]), "score-keys"), nil
 }

@@ -75,19 +75,13 @@ func (h *Hub) start(nodes int, g abi.Geometry) error {
 		}
 		h.nodes = append(h.nodes, n)
 	}
-	key, err := newKey()
-	if err != nil {
-		return err
-	}
-	return h.add(key, transport)
+	return h.add(newKey(), transport)
 }
 
-func newKey() (uint64, error) {
+func newKey() uint64 {
 	var key [8]byte
-	if _, err := rand.Read(key[:]); err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(key[:]) | 1, nil
+	_, _ = rand.Read(key[:]) // it never fails
+	return binary.LittleEndian.Uint64(key[:]) | 1
 }
 
 // add adds the job to all nodes.

@@ -6,6 +6,7 @@ import (
 	"score/pm/mem"
 	"score/pm/tag"
 	"score/pm/uct"
+	"slices"
 )
 
 // Domain is this rank's part of the network: its channel, its memory, its progress.
@@ -62,12 +63,7 @@ func (d *Domain) Close() error {
 // CloseCQ closes a queue. Operations still under way put nothing into it any more.
 func (d *Domain) CloseCQ(c *CQ) {
 	c.closed, c.ring, c.spill = true, nil, nil
-	for i, have := range d.cqs {
-		if have == c {
-			d.cqs = append(d.cqs[:i], d.cqs[i+1:]...)
-			return
-		}
-	}
+	d.cqs = slices.DeleteFunc(d.cqs, func(have *CQ) bool { return have == c })
 }
 
 // MROptions say how memory is registered.

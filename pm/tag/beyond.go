@@ -6,9 +6,9 @@ const (
 	// shortBeyond is the length of the longest message that always goes beyond the window with its
 	// bytes: it costs the receiver little more than an offer, and no pull.
 	shortBeyond = 256
-	// maxBeyond is the length of the longest that does while such messages, longer than shortBeyond,
-	// have no more than maxBeyondBytes in all: so sends that wait for their end, one after the other, wait
-	// for no pull.
+	// maxBeyond is the length of the longest message that may go beyond the window with its bytes:
+	// those longer than shortBeyond have at most maxBeyondBytes in all. So sends that wait for their
+	// end, one after the other, wait for no pull.
 	maxBeyond      = 4 << 10
 	maxBeyondBytes = 32 << 10
 )

@@ -1,7 +1,7 @@
 package tag
 
 // ReceiveMany begins a receive of many messages into one buffer, one behind the other, until fewer
-// than least bytes are left or it is canceled. OnDone is called for each message; with the last
+// than minLeft bytes are left or it is canceled. OnDone is called for each message; with the last
 // one, Last is set.
 func (e *Endpoint) ReceiveMany(o *Op, c Criteria, buf []byte, minLeft int) error {
 	if err := e.ready(o); err != nil {

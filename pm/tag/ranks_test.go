@@ -323,10 +323,8 @@ func (m *member) survive() error {
 	left := 0
 	ops, ends := m.begin(&left)
 	for left > 0 {
-		if m.iface.Worker().Progress() == 0 {
-			if err := m.iface.Worker().Wait(m.ctx); err != nil {
-				return fmt.Errorf("%d operations left: %w", left, err)
-			}
+		if err := m.iface.Worker().Turn(m.ctx); err != nil {
+			return fmt.Errorf("%d operations left: %w", left, err)
 		}
 	}
 	known := func(err error) bool { return err == nil || errors.Is(err, pm.ErrPeerGone) }

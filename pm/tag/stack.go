@@ -1,6 +1,7 @@
 package tag
 
 import (
+	"cmp"
 	"score/pm"
 	"score/pm/tag/match"
 	"score/pm/uct"
@@ -62,16 +63,10 @@ type Counts struct {
 func NewStack(iface *uct.Iface, md *uct.MD, settings Settings) *Stack {
 	attr := iface.Attr()
 	maxEager := attr.MaxMessage - eagerHead - dataHead - syncHead
-	fill := func(value *int, standard int) {
-		if *value == 0 {
-			*value = standard
-		}
-	}
-	fill(&settings.EagerLocal, maxEager)
-	fill(&settings.EagerRemote, maxEager)
-	fill(&settings.PoolBytes, DefaultPoolBytes)
-	fill(&settings.SendBytes, DefaultSendBytes)
-	settings.EagerLocal, settings.EagerRemote = min(settings.EagerLocal, maxEager), min(settings.EagerRemote, maxEager)
+	settings.EagerLocal = min(cmp.Or(settings.EagerLocal, maxEager), maxEager)
+	settings.EagerRemote = min(cmp.Or(settings.EagerRemote, maxEager), maxEager)
+	settings.PoolBytes = cmp.Or(settings.PoolBytes, DefaultPoolBytes)
+	settings.SendBytes = cmp.Or(settings.SendBytes, DefaultSendBytes)
 	s := &Stack{iface: iface, md: md, settings: settings, peers: make([]*peer, attr.Ranks)}
 	s.pool.left = uint32(settings.PoolBytes / Unit)
 	iface.Handle(idEager, s.onEager)

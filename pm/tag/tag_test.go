@@ -543,10 +543,8 @@ func BenchmarkMessage(b *testing.B) {
 			for b.Loop() {
 				_ = j[1].ep.Receive(&r, tag.Criteria{Source: peer(0), Tag: 1}, got)
 				_ = j[0].ep.Send(&s, peer(1), 1, data)
-				for !r.Done() {
+				for !r.Done() || !s.Done() { // a rendezvous needs both ends
 					j[1].worker.Progress()
-				}
-				for !s.Done() {
 					j[0].worker.Progress()
 				}
 			}

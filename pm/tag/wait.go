@@ -5,6 +5,7 @@ import (
 	"errors"
 	"score/pm"
 	"score/pm/uct"
+	"slices"
 )
 
 // Open opens a channel of this process, which must have been started as a rank, and the endpoint of
@@ -25,14 +26,8 @@ func Open(channel int, options ...pm.OpenOption) (*Endpoint, error) {
 // that ends before. A receive into a buffer for many is done with its last message.
 func (e *Endpoint) Wait(ctx context.Context, ops ...*Op) error {
 	w := e.stack.iface.Worker()
-	for !allDone(ops) {
-		if w.Progress() > 0 {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			continue
-		}
-		if err := w.Wait(ctx); err != nil {
+	for slices.ContainsFunc(ops, func(o *Op) bool { return !o.Done() }) {
+		if err := w.Turn(ctx); err != nil {
 			return err
 		}
 	}
@@ -41,13 +36,4 @@ func (e *Endpoint) Wait(ctx context.Context, ops ...*Op) error {
 		errs = append(errs, o.Err)
 	}
 	return errors.Join(errs...)
-}
-
-func allDone(ops []*Op) bool {
-	for _, o := range ops {
-		if !o.Done() {
-			return false
-		}
-	}
-	return true
 }

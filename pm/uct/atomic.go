@@ -29,23 +29,27 @@ func (k AtomicKind) Valid() bool {
 
 // apply does it. operand is empty for NoOp, compare but for a compare-and-swap.
 func (k AtomicKind) apply(target, operand, compare, result []byte) status {
-	var err error
-	if k.Swap && k.Masked {
-		err = atomics.MaskedSwap(k.Type, target, compare, operand, result)
-	} else if k.Swap {
-		err = atomics.CompareAndSwap(k.Type, target, compare, operand, result)
-	} else if f, ok := atomics.Lookup(k.Op, k.Type); ok {
-		if k.Op == atomics.NoOp {
-			operand = nil
-		}
-		err = f(target, operand, result)
-	} else {
-		return statusOperation
-	}
-	if err != nil {
+	if k.do(target, operand, compare, result) != nil {
 		return statusOperation
 	}
 	return statusOK
+}
+
+func (k AtomicKind) do(target, operand, compare, result []byte) error {
+	switch {
+	case k.Swap && k.Masked:
+		return atomics.MaskedSwap(k.Type, target, compare, operand, result)
+	case k.Swap:
+		return atomics.CompareAndSwap(k.Type, target, compare, operand, result)
+	}
+	f, ok := atomics.Lookup(k.Op, k.Type)
+	if !ok {
+		return ErrOperation
+	}
+	if k.Op == atomics.NoOp {
+		operand = nil
+	}
+	return f(target, operand, result)
 }
 
 // Atomic does an operation on elements of the peer's memory. operand holds as many elements as are

@@ -5,11 +5,11 @@ package uct
 type copied uint8
 
 const (
-	// mostCopied is with which both ends take about as long, where a frame that the owner did not copy
-	// takes its reader twice as long.
+	// mostCopied is the most that an owner copies: then both ends take about as long, since a frame
+	// that the owner did not copy takes its reader twice as long.
 	mostCopied copied = 2
-	// behind is how many of the longest frames wait after a turn that began with an empty socket if
-	// the reader is the slower end: those that came meanwhile, beyond the turn's.
+	// behind is a number of frames, of the longest. If so many wait after a turn that began with an
+	// empty socket, the reader is the slower end: they came meanwhile.
 	behind = 4
 )
 

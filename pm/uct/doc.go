@@ -33,7 +33,7 @@
 //	ep, err := iface.EP(rank)
 //	err = ep.Send(uct.Header{ID: id}, data) // ErrAgain: call w.Progress, then try again
 //	...
-//	for w.Progress() > 0 { }
+//	for !arrived { err = w.Turn(ctx) }         // handlers run in Turn
 //	err = w.Do(ctx, func(done uct.Completion) error { return ep.Put(data, to, done) }) // and waits
 //
 // # One-sided operations

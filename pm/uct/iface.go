@@ -3,6 +3,7 @@ package uct
 import (
 	"score/channels/abi"
 	"score/pm"
+	"score/pm/interjob"
 	"score/pm/uct/handles"
 )
 
@@ -27,7 +28,7 @@ type Iface struct {
 	calls        handles.Table[op] // operations that were sent and wait for data
 	spareOps     *op               // for reuse
 	spareReplies *reply
-	others       *others
+	others       *interjob.Node // for ranks of other jobs; nil: none is connected
 	mapped       mapped
 	owed         int // operations that are not complete
 	pulls        int // of these, pulls

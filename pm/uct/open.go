@@ -41,12 +41,12 @@ func (w *Worker) Do(ctx context.Context, begin func(done Completion) error) erro
 	var o outcome
 	err := begin(&o)
 	for ; err == ErrAgain; err = begin(&o) { //nolint:errorlint // operations return this very value
-		if err := w.turn(ctx); err != nil {
+		if err := w.Turn(ctx); err != nil {
 			return err
 		}
 	}
 	for err == nil && !o.ended {
-		if err := w.turn(ctx); err != nil {
+		if err := w.Turn(ctx); err != nil {
 			return err
 		}
 	}
@@ -56,8 +56,9 @@ func (w *Worker) Do(ctx context.Context, begin func(done Completion) error) erro
 	return o.err
 }
 
-// turn makes progress, or waits until there is something to do.
-func (w *Worker) turn(ctx context.Context) error {
+// Turn makes progress or, if there is none to make, waits until there is. Programs call it until what
+// they wait for has come. The error is the context's, or ErrClosed.
+func (w *Worker) Turn(ctx context.Context) error {
 	if w.Progress() > 0 {
 		return ctx.Err()
 	}

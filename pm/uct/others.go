@@ -9,11 +9,8 @@ import (
 	"score/pm/interjob"
 )
 
-// others are the ranks of other jobs to which this one is connected. Their numbers follow those of
-// the job's own ranks. All operations go to them by active messages.
-type others struct {
-	node *interjob.Node
-}
+// Ranks of other jobs have numbers that follow those of the job's own ranks. All operations go to them
+// by active messages.
 
 // Address is where ranks of other jobs of the same user reach this one: it holds a secret, which
 // the caller hands to them alone. The error is the system's.
@@ -27,10 +24,10 @@ func (i *Iface) Address() (interjob.Address, error) {
 		if err != nil {
 			return interjob.Address{}, err
 		}
-		i.others = &others{node: node}
+		i.others = node
 		i.ch.WakeWhen(node.Ready)
 	}
-	return i.others.node.Address(), nil
+	return i.others.Address(), nil
 }
 
 // Connect returns the way to the rank of an address, which may be of this job. The error is
@@ -42,7 +39,7 @@ func (i *Iface) Connect(a interjob.Address) (*EP, error) {
 	if _, err := i.Address(); err != nil {
 		return nil, err
 	}
-	p, err := i.others.node.Peer(a)
+	p, err := i.others.Peer(a)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +63,7 @@ func (i *Iface) otherEP(p *interjob.Peer) *EP {
 // receiveOthers handles what ranks of other jobs sent; drained reports that there is no more.
 func (i *Iface) receiveOthers() (n int, drained bool) {
 	for ; n < batch; n++ {
-		f, ok := i.others.node.Poll()
+		f, ok := i.others.Poll()
 		if !ok {
 			return n, true
 		}
@@ -131,8 +128,8 @@ func (e *EP) commitOther() error {
 
 // waitSpaceOther is waitSpace for a rank of another job.
 func (i *Iface) waitSpaceOther(ctx context.Context, ep *EP) error {
-	i.ch.WakeWhen(func() bool { return ep.other.Room() || i.others.node.Ready() })
-	defer i.ch.WakeWhen(i.others.node.Ready)
+	i.ch.WakeWhen(func() bool { return ep.other.Room() || i.others.Ready() })
+	defer i.ch.WakeWhen(i.others.Ready)
 	return i.ch.Wait(ctx)
 }
 
@@ -140,7 +137,7 @@ func (i *Iface) waitSpaceOther(ctx context.Context, ep *EP) error {
 // wake.
 func (i *Iface) closeOthers() {
 	if i.others != nil {
-		_ = i.others.node.Close()
+		_ = i.others.Close()
 	}
 }
 

@@ -35,7 +35,7 @@ func (i *Iface) progress() int {
 		got, drained = i.receive()
 		n += got
 	}
-	if i.others != nil && i.others.node.Due() {
+	if i.others != nil && i.others.Due() {
 		more, empty := i.receiveOthers()
 		n, drained = n+more, drained && empty
 	}

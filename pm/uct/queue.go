@@ -6,8 +6,8 @@ type Pending interface {
 	Retry() error
 }
 
-// queue is what waits in the order of its coming. To remove the first of it takes constant time,
-// however much waits, over many removals.
+// queue keeps what waits, in the order in which it came. Removing the first takes constant time on
+// average, however much waits.
 type queue[T any] struct {
 	all   []T
 	first int // those before it were removed
@@ -19,7 +19,7 @@ func (q *queue[T]) len() int { return len(q.all) - q.first }
 
 func (q *queue[T]) at(n int) T { return q.all[q.first+n] }
 
-// pop removes the first, and returns it.
+// pop removes and returns the first.
 func (q *queue[T]) pop() T {
 	v := q.at(0)
 	q.remove(1)

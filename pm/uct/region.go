@@ -84,9 +84,12 @@ func (u *regionUse) over() bool { return u.region != nil && u.region.incarnation
 // Register makes memory of this process reachable under a key that the domain chooses. The memory
 // must not be on a goroutine's stack; what escapes to the heap is not.
 func (md *MD) Register(buf []byte, access Access) (*Region, error) {
-	key := md.next
+	return md.RegisterKey(md.nextKey(), buf, access)
+}
+
+func (md *MD) nextKey() uint64 {
 	md.next++
-	return md.RegisterKey(key, buf, access)
+	return md.next - 1
 }
 
 // RegisterKey makes memory reachable under a key of the caller's. The error is ErrKeyInUse.
@@ -107,9 +110,7 @@ func (md *MD) RegisterKey(key uint64, buf []byte, access Access) (*Region, error
 // A wrong address may lie in Go's heap where nothing is allocated, so the runtime must let such
 // pointers be: GODEBUG=invalidptr=0.
 func (md *MD) RegisterAll(access Access) (*Region, error) {
-	key := md.next
-	md.next++
-	return md.RegisterAllKey(key, access)
+	return md.RegisterAllKey(md.nextKey(), access)
 }
 
 // RegisterAllKey is RegisterAll with a key of the caller's. The error is ErrKeyInUse, too.
@@ -131,9 +132,7 @@ func (r *Region) SetBase(base uint64) { r.base = base }
 
 // Alloc allocates a window: memory that processes of this node reach by load and store.
 func (md *MD) Alloc(size int, access Access) (*Region, error) {
-	key := md.next
-	md.next++
-	return md.AllocKey(key, size, access)
+	return md.AllocKey(md.nextKey(), size, access)
 }
 
 // AllocKey allocates a window with a key of the caller's. The error is ErrKeyInUse, or package

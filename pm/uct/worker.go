@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"score/pm"
+	"slices"
 	"time"
 )
 
@@ -72,12 +73,7 @@ func (w *Worker) awake() {
 }
 
 func (w *Worker) remove(i *Iface) {
-	for at, have := range w.ifaces {
-		if have == i {
-			w.ifaces = append(w.ifaces[:at], w.ifaces[at+1:]...)
-			return
-		}
-	}
+	w.ifaces = slices.DeleteFunc(w.ifaces, func(have *Iface) bool { return have == i })
 }
 
 // Open makes an interface of an open channel, which nobody else may use from then on.

@@ -30,8 +30,8 @@ const (
 	CommitBegin
 	CommitEnd
 	PlanPush
-	LaunchHeard
-	ExitHeard
+	LaunchArrived
+	ExitArrived
 	LogStore
 	LogStored
 )
@@ -83,8 +83,8 @@ var Table = [pointCount]Info{
 	{CommitBegin, "commit.begin", "An entry is committed; the state of this server does not have it yet.", 0},
 	{CommitEnd, "commit.end", "An entry is committed and in the state; nobody has been told.", canFail},
 	{PlanPush, "plan.push", "A plan is about to be sent to an agent.", 0},
-	{LaunchHeard, "launch.heard", "A node says that it has launched a job; the leader does not know yet.", 0},
-	{ExitHeard, "exit.heard", "A node says that a rank has ended; the leader does not know yet.", 0},
+	{LaunchArrived, "launch.arrived", "A node says that it has launched a job; the leader does not know yet.", 0},
+	{ExitArrived, "exit.arrived", "A node says that a rank has ended; the leader does not know yet.", 0},
 	{LogStore, "log.store", "A server is about to write entries, its term or its vote to its disk.", canFail},
 	{LogStored, "log.stored", "They are on the disk; the server does not know yet.", 0},
 }

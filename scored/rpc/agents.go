@@ -135,9 +135,9 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 func passPoints(message *scorev1.AgentMessage) {
 	switch message.GetMessage().(type) {
 	case *scorev1.AgentMessage_Launched:
-		_ = failpoint.Hit(failpoint.LaunchHeard) // cannot fail
+		_ = failpoint.Hit(failpoint.LaunchArrived) // cannot fail
 	case *scorev1.AgentMessage_RankExited:
-		_ = failpoint.Hit(failpoint.ExitHeard) // cannot fail
+		_ = failpoint.Hit(failpoint.ExitArrived) // cannot fail
 	}
 }
 

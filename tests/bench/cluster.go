@@ -77,7 +77,14 @@ func (c *cluster) scrun(ctx context.Context, args ...string) *exec.Cmd {
 
 // submit starts a detached job and returns its id.
 func (c *cluster) submit(ctx context.Context, args ...string) (uint64, error) {
-	out, err := c.scrun(ctx, append([]string{"-d", "-o", "/dev/null"}, args...)...).Output()
+	return c.submitIn(ctx, nil, args...)
+}
+
+// submitIn is submit with more variables in the environment.
+func (c *cluster) submitIn(ctx context.Context, env []string, args ...string) (uint64, error) {
+	cmd := c.scrun(ctx, append([]string{"-d", "-o", "/dev/null"}, args...)...)
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.Output()
 	if err != nil {
 		return 0, fmt.Errorf("scrun -d %s: %w", strings.Join(args, " "), err)
 	}

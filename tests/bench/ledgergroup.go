@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"score/tests/bench/ledger"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -78,13 +78,7 @@ func (c *cluster) traced(ctx context.Context, p program) (_ *account, err error)
 	var ids []uint64
 	defer func() { err = errors.Join(err, c.endAll(ctx, ids)) }()
 	for range 2 {
-		cmd := c.scrun(ctx, append(append([]string{"-d", "-o", "/dev/null", "-N", "2", "-n", "2"}, p.options...), p.line...)...)
-		cmd.Env = append(cmd.Env, overTCP...)
-		out, err := cmd.Output()
-		if err != nil {
-			return nil, fmt.Errorf("scrun -d %s: %w", strings.Join(p.line, " "), err)
-		}
-		id, err := strconv.ParseUint(strings.TrimSpace(string(out)), 10, 64)
+		id, err := c.submitIn(ctx, overTCP, slices.Concat([]string{"-N", "2", "-n", "2"}, p.options, p.line)...)
 		if err != nil {
 			return nil, err
 		}

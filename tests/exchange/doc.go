@@ -5,6 +5,8 @@
 //
 // Messages may be lost and repeated, as by a carrier that tries again.
 //
-//	result, err := exchange.Run(exchange.Config{Nodes: 1000, By: fence.BruckAlgorithm, Pieces: pieces, Costs: costs})
+//	result, err := exchange.Run(exchange.Config{
+//		Nodes: 1000, By: fence.BruckAlgorithm, Pieces: pieces, Costs: costs,
+//	})
 //	fmt.Println(result.Took, result.Messages)
 package exchange

@@ -42,8 +42,8 @@ var faults = []fault{
 	{servers, failpoint.CommitEnd, "kill"},
 	{servers, failpoint.CommitEnd, "error"},
 	{servers, failpoint.PlanPush, "kill"},
-	{servers, failpoint.LaunchHeard, "kill"},
-	{servers, failpoint.ExitHeard, "kill"},
+	{servers, failpoint.LaunchArrived, "kill"},
+	{servers, failpoint.ExitArrived, "kill"},
 	{free, failpoint.PrepareArrived, "kill"},
 	{free, failpoint.PrepareEnd, "kill"},
 	{free, failpoint.PlanArrived, "kill"},
@@ -63,8 +63,8 @@ var faultsOfThree = []fault{
 	{servers, failpoint.CommitEnd, "kill"},
 	{servers, failpoint.CommitEnd, "stop"},
 	{servers, failpoint.PlanPush, "kill"},
-	{servers, failpoint.LaunchHeard, "kill"},
-	{servers, failpoint.ExitHeard, "kill"},
+	{servers, failpoint.LaunchArrived, "kill"},
+	{servers, failpoint.ExitArrived, "kill"},
 }
 
 // scene is a cluster of two nodes; the second is held by a job of its own, so that others wait for

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// runAlone runs a program of the library that is no rank, after commands of the shell, and returns what it prints.
+// runAlone runs a program of the library that is no rank, after commands of the shell, and returns
+// what it prints.
 func runAlone(t *testing.T, source, before string) string {
 	t.Helper()
 	lib, program := filepath.Join(built, "lib"), filepath.Join(t.TempDir(), "program")

@@ -9,6 +9,8 @@
 // It does not model messages between programs: package tests/sim does, with few nodes.
 //
 //	costs, err := scale.Recorded()
-//	result, err := scale.Run(scale.Config{Nodes: 1000, Mix: scale.Whole, Slice: 10 * time.Millisecond, Boundaries: 100, Costs: costs})
+//	result, err := scale.Run(scale.Config{
+//		Nodes: 1000, Mix: scale.Whole, Slice: 10 * time.Millisecond, Boundaries: 100, Costs: costs,
+//	})
 //	fmt.Println(result.Gang.Quantile(0.5)) // planned instant to the last node of a gang running
 package scale

@@ -41,10 +41,7 @@ func (u *under) begin(f func() error) {
 // wait waits for all.
 func (u *under) wait() error {
 	for w := u.iface.Worker(); u.left > 0; {
-		if w.Progress() > 0 {
-			continue
-		}
-		if err := w.Wait(context.Background()); err != nil {
+		if err := w.Turn(context.Background()); err != nil {
 			return err
 		}
 	}

@@ -6,11 +6,11 @@
 //
 //	frame := length 4 · op 1 · body        the length, little-endian, counts op and body
 //
-//	Join     <-  rank 4 · size 4           the answer to the hello; the store's descriptor (package keys) comes with it
-//	Commit   ->  n*(scope key value)       keys of this rank, to be seen at once where the scope says; texts with their
-//	         <-                            length before them, numbers of unsigned LEB128
-//	Fence    ->                            wait until all ranks have come, and have what they committed in every node's store
-//	         <-
+//	Join     <-  rank 4 · size 4           the answer to the hello, with the store's descriptor (package keys)
+//	Commit   ->  n*(scope key value)       keys of this rank, to be seen at once where the scope says;
+//	         <-                            texts with their length before them, as unsigned LEB128
+//	Fence    ->                            wait until all ranks have come, and what they committed is
+//	         <-                            in every node's store
 //	Barrier  ->                            wait until all ranks have come
 //	         <-
 //	Leave    ->                            this rank asks nothing any more

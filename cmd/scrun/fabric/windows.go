@@ -11,8 +11,8 @@ import (
 // windows: programs that a program spawns have its settings, and may make some.
 var windowCalls = []string{"mpi_win_", "pmpi_win_", "mpi_comm_spawn", "pmpi_comm_spawn"}
 
-// load begins the names of the functions that load a library: dlopen, dlmopen.
-var load = []string{"dlopen", "dlmopen"}
+// loadCalls begin the names of the functions that load a library.
+var loadCalls = []string{"dlopen", "dlmopen"}
 
 // mpiLibraries begins the names of Open MPI's libraries, also those for Fortran.
 const mpiLibraries = "libmpi"
@@ -22,7 +22,7 @@ const mpiLibraries = "libmpi"
 // library that does. Those of the system that load some, like that of OpenMP, know nothing of MPI. It
 // returns true for a file that it cannot read.
 func mayMakeWindows(program string, libraries []mpidetect.Library) bool {
-	if imports(program, slices.Concat(windowCalls, load)) {
+	if imports(program, slices.Concat(windowCalls, loadCalls)) {
 		return true
 	}
 	brought := neededBy(openMPILibrary, libraries)
@@ -33,7 +33,7 @@ func mayMakeWindows(program string, libraries []mpidetect.Library) bool {
 		case l.System:
 			return imports(l.Path, windowCalls)
 		default:
-			return imports(l.Path, slices.Concat(windowCalls, load))
+			return imports(l.Path, slices.Concat(windowCalls, loadCalls))
 		}
 	})
 }

@@ -92,10 +92,7 @@ func (r *rank) exchange(step int) error {
 		}
 	}
 	for min(r.arrived[fromLow], r.arrived[fromTop]) <= step {
-		if w.Progress() > 0 {
-			continue
-		}
-		if err := w.Wait(context.Background()); err != nil {
+		if err := w.Turn(context.Background()); err != nil {
 			return err
 		}
 	}

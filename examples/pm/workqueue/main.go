@@ -61,10 +61,7 @@ func run(iface *uct.Iface, tasks uint64) error {
 		return send(iface.Worker(), owner, found)
 	}
 	for reported < iface.Ranks()-1 {
-		if iface.Worker().Progress() > 0 {
-			continue
-		}
-		if err := iface.Worker().Wait(context.Background()); err != nil {
+		if err := iface.Worker().Turn(context.Background()); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@
 //	                                the rank's number stands in decimal digits, 0: nowhere
 //	set  := rank p p*(index value)  rank counted from the one before, plus one
 //	value := size bytes             size*4, +1 for capital hex digits packed two to a byte, +2 for small ones
-//	token := n bytes length back    n bytes as they are, then length-1 more bytes that stand back bytes before; a
-//	                                length of 0 is none, and without back
+//	token := n bytes length back    n bytes as they are, then length-1 more bytes that stand back
+//	                                bytes before; a length of 0 is none, and without back
 //
 // So a process takes one byte instead of its name space and rank, a key one byte (even if it
 // contains the rank), and a size one or two bytes. Parts that the cards of a node share (addresses

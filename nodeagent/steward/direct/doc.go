@@ -8,9 +8,12 @@
 // dropped. A datagram may be lost or come twice. Package reliable handles both, and messages that
 // do not arrive go through the agents.
 //
-//	path, err := direct.New(key, node, salt, func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) })
+//	portOf := func(peer uint32) uint16 { return direct.PortOf(key, peer, agentOf(peer)) }
+//	path, err := direct.New(key, node, salt, portOf)
 //	path.OnRelayed(peer, port, received)    // a message through the agents has brought these
-//	if path.Reaches(peer) { send(path.Seal(nil, peer, packet)) } else { through the agents, and a copy directly }
+//	if path.Reaches(peer) {
+//		send(path.Seal(nil, peer, packet)) // else through the agents, and a copy directly
+//	}
 //	packet, from, err := path.Open(datagram)
 //	if path.OnDatagram(from, packet.Received) { send a probe, which acknowledges it }
 package direct

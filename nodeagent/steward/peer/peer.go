@@ -86,7 +86,7 @@ func (p *Peer) Next(m proto.Message) (bool, error) {
 	return true, nil
 }
 
-// Queue adds a message to what flush writes.
+// Queue adds a message to what Flush writes.
 func (p *Peer) Queue(m proto.Message) error {
 	out, err := wire.Append(p.out, m)
 	if err != nil {
@@ -143,7 +143,7 @@ func (p *Peer) want(interest uint32) error {
 	return p.loop.ChangeWatch(p.fd, interest, p.tag)
 }
 
-// PauseReading and resumeReading apply back-pressure to the sender.
+// PauseReading applies back-pressure to the sender.
 func (p *Peer) PauseReading() error { return p.want(p.interest &^ unix.EPOLLIN) }
 
 // ResumeReading ends PauseReading.

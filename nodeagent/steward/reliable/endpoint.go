@@ -251,10 +251,5 @@ func (e *Endpoint) Unacknowledged() (messages, bytes int) { return e.open, e.byt
 
 // sorted lists the peers in a fixed order, so that the effects do not depend on the map's.
 func (e *Endpoint) sorted() []Peer {
-	peers := make([]Peer, 0, len(e.peers))
-	for at := range e.peers {
-		peers = append(peers, at)
-	}
-	slices.SortFunc(peers, comparePeers)
-	return peers
+	return slices.SortedFunc(maps.Keys(e.peers), comparePeers)
 }

@@ -11,7 +11,8 @@ import (
 //	node     text name, text address, list of ranks, list of CPUs
 //	text     how many bytes are those of the node before, how many more, these
 //	list     number of progressions, progressions
-//	progression  first number beyond the end of the one before, how many numbers, and if more than one: distance
+//	progression  first number beyond the end of the one before, how many numbers, and if more than
+//	         one: distance
 const version = 1
 
 // Append writes the places of a job, whose ranks and CPUs are ascending.

@@ -7,12 +7,13 @@
 // table:
 //
 //	1  all that there was before versions were told
-//	2  the log says in which version it is written (state: Raise); the setting history; submissions under keys; jobs that go on
-//	   without what they lose (recover, respawn); how jobs are to end or to restart is in the log before their ranks are killed
-//	   (OrderEnd, OrderRequeue), and why they restarted; what spawned jobs have of their parents is not in their entries;
-//	   nodes that jobs must not get;
-//	   by which requests names were published, read and taken back, and jobs spawned; texts of programs that are not UTF-8; of finished jobs those of
-//	   the user who has most are forgotten first
+//	2  the log says in which version it is written (state: Raise); the setting history; submissions
+//	   under keys; jobs that go on without what they lose (recover, respawn); how jobs are to end or
+//	   to restart is in the log before their ranks are killed (OrderEnd, OrderRequeue), and why they
+//	   restarted; what spawned jobs have of their parents is not in their entries; nodes that jobs
+//	   must not get; by which requests names were published, read and taken back, and jobs spawned;
+//	   texts of programs that are not UTF-8; of finished jobs those of the user who has most are
+//	   forgotten first
 package protocol
 
 import (

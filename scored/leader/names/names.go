@@ -25,7 +25,7 @@ const (
 	MaxLookups = 1 << 14
 	// MaxLookupsOfOne bounds the pending lookups of a user's jobs: two jobs that wait for as many
 	// names as they may. One name answers them all at once, and all may be of one node, so it is a
-	// quarter of what may wait for an agent (rpc.maxOutbox).
+	// quarter of what may wait for an agent (api.MaxQueued).
 	MaxLookupsOfOne = 1 << 15
 	// MaxBytesOfOne bounds the bytes of the names that a user's jobs have published, and of the
 	// answers that are kept about names that are gone: four jobs that publish as much as they may.

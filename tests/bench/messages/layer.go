@@ -29,7 +29,7 @@ const layerVariable = "SCORE_BENCH_LAYER"
 
 const windowsSuffix = "+windows"
 
-// String is what parseLayer reads.
+// String is what openLayer reads.
 func (l Layer) String() string {
 	if l.Windows {
 		return l.Name + windowsSuffix
@@ -103,13 +103,8 @@ func layerRank(ch *pm.Channel) error {
 	if err := r.warm(); err != nil {
 		return err
 	}
-	for _, p := range plan {
-		if err := r.measure(lineLatency, p.Size, p.Rounds, r.pingPong); err != nil {
-			return err
-		}
-		if err := r.measure(lineStream, p.Size, p.Stream, r.stream); err != nil {
-			return err
-		}
+	if err := measure(r.rank, plan, r.pingPong, r.stream); err != nil {
+		return err
 	}
 	return e.close()
 }
@@ -119,26 +114,6 @@ type layerMeasure struct {
 	e    end
 	rank int
 	data []byte
-}
-
-// measure is like the function of the same name.
-func (r *layerMeasure) measure(kind string, size, count int, run func(size, count int) error) error {
-	if err := run(size, count/10+1); err != nil {
-		return err
-	}
-	start := time.Now()
-	if err := run(size, count); err != nil {
-		return err
-	}
-	if r.rank != 0 {
-		return nil
-	}
-	ns := float64(time.Since(start).Nanoseconds()) / float64(count)
-	if kind == lineLatency {
-		ns /= 2
-	}
-	_, err := fmt.Println(kind, size, strconv.FormatFloat(ns, 'f', 2, 64))
-	return err
 }
 
 // warm is ended by rank 0, which has the clock: the last message says so.

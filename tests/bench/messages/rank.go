@@ -102,27 +102,38 @@ func curveRank(ch *pm.Channel) error {
 	if err := warm(ch, data); err != nil {
 		return err
 	}
+	with := func(run func(*pm.Channel, int, int, []byte) error) exchange {
+		return func(size, count int) error { return run(ch, size, count, data) }
+	}
+	return measure(ch.Rank(), plan, with(pingPong), with(stream))
+}
+
+// exchange sends messages of a size between both ranks, so many times.
+type exchange func(size, count int) error
+
+// measure measures by a plan.
+func measure(rank int, plan Plan, pingPong, stream exchange) error {
 	for _, p := range plan {
-		if err := measure(ch, lineLatency, p.Size, p.Rounds, pingPong, data); err != nil {
+		if err := measureOne(rank, lineLatency, p.Size, p.Rounds, pingPong); err != nil {
 			return err
 		}
-		if err := measure(ch, lineStream, p.Size, p.Stream, stream, data); err != nil {
+		if err := measureOne(rank, lineStream, p.Size, p.Stream, stream); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// measure runs a part of it, after a tenth for warming up, and rank 0 prints nanoseconds for one.
-func measure(ch *pm.Channel, kind string, size, count int, run func(*pm.Channel, int, int, []byte) error, data []byte) error {
-	if err := run(ch, size, count/10+1, data); err != nil {
+// measureOne runs an exchange, after a tenth for warming up, and rank 0 prints nanoseconds for one.
+func measureOne(rank int, kind string, size, count int, run exchange) error {
+	if err := run(size, count/10+1); err != nil {
 		return err
 	}
 	start := time.Now()
-	if err := run(ch, size, count, data); err != nil {
+	if err := run(size, count); err != nil {
 		return err
 	}
-	if ch.Rank() != 0 {
+	if rank != 0 {
 		return nil
 	}
 	ns := float64(time.Since(start).Nanoseconds()) / float64(count)

@@ -16,7 +16,7 @@ import (
 // meanwhile. Puts are a stream that a flush ends; gets and fetch-and-adds begin when the last is
 // complete. In a ping-pong of puts each rank waits until the other's is in its memory.
 
-// Operations that Remote measures; memory is windowMemory or otherMemory.
+// Operations that Remote measures; memory is WindowMemory or OtherMemory.
 const (
 	OpPut      = "put"
 	OpGet      = "get"
@@ -50,7 +50,7 @@ type remoteEnd struct {
 	md      *uct.MD
 	iface   *uct.Iface
 	ep      *uct.EP
-	regions []*uct.Region // windowMemory, otherMemory
+	regions []*uct.Region // WindowMemory, OtherMemory
 	keys    []uint64      // of the other's
 	ends    int           // words of the other rank that were not waited for
 	done    int
