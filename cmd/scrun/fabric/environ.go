@@ -39,11 +39,11 @@ const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 
 // mallocTunables keep the faults of new memory out of messages and steps (mallopt(3)). Open MPI packs a
 // message of a type with gaps into memory that it allocates for each, at both ends, and programs free
-// their arrays and make them again; with pages of 4 KiB, or new pages each time, that takes longer than
-// the copies. So malloc uses huge pages, takes arrays of up to 64 MiB from its heap, and leaves the heap
-// up to 128 MiB that are free: twice what it would come to by itself in most programs.
-const mallocTunables = "glibc.malloc.hugetlb=1:" +
-	"glibc.malloc.mmap_threshold=67108864:glibc.malloc.trim_threshold=134217728"
+// their arrays and make them again; with new pages each time, that takes longer than the copies. So malloc
+// takes arrays of up to 128 MiB from its heap, and leaves the heap up to 256 MiB that are free: four times
+// what it would come to by itself in most programs. Huge pages would speed up the first use of an array by
+// a fifth, but of a buffer that is used in part all would be memory.
+const mallocTunables = "glibc.malloc.mmap_threshold=134217728:glibc.malloc.trim_threshold=268435456"
 
 // variables returns the variables that make message-passing libraries use the provider.
 //
