@@ -50,12 +50,12 @@ func MeasureStackMemory() (m StackMemory, err error) {
 	if err != nil {
 		return m, err
 	}
-	const peers = stackMany - 2
+	const peers = stackMany - 2 // but for the one of the first messages
 	return StackMemory{
 		PeerNew: (many.image + many.heap - few.image - few.heap) / (stackMany - stackFew),
 		// Half of what the heap has more is the peers' own part.
 		PeerOnce: (talked.image-many.image)/peers + (talked.heap-many.heap)/2/peers,
-		Lane:     (lanes.image - before.image) / (stackLocal - 1),
+		Lane:     (lanes.image - before.image) / (stackLocal - 2), // one came with the first messages
 		Limit:    pm.DefaultLaneBytes,
 	}, nil
 }
@@ -69,7 +69,8 @@ type stackRank struct {
 }
 
 // stackBytes makes a job. fresh is what its rank 0 takes, talked what that and the other ranks' stacks
-// take after each exchanged a message with rank 0; of the image, rank 0's alone.
+// take after each exchanged a message with rank 0, without what their first messages made; of the image,
+// rank 0's alone.
 func stackBytes(nodes, perNode int) (fresh, talked footprint, err error) {
 	hub, err := local.NewCluster(nodes, perNode, abi.Geometry{})
 	if err != nil {
@@ -96,18 +97,22 @@ func stackBytes(nodes, perNode int) (fresh, talked footprint, err error) {
 			return fresh, talked, err
 		}
 	}
-	// The first message of each rank has it make what does not grow with its peers.
+	// The first messages of each rank have it make what does not grow with its peers.
 	last := len(ranks) - 1
 	if err := exchangeAll(ranks[last], ranks[:last]); err != nil {
 		return fresh, talked, err
 	}
-	own := fresh.heap
+	begun, err := stackFootprint(hub, before)
+	if err != nil {
+		return fresh, talked, err
+	}
 	before = heapOfPeers()
 	if err := exchangeAll(ranks[0], ranks[1:last]); err != nil {
 		return fresh, talked, err
 	}
 	talked, err = stackFootprint(hub, before)
-	talked.heap += own
+	talked.heap += fresh.heap
+	talked.image -= begun.image - fresh.image
 	runtime.KeepAlive(ranks)
 	return fresh, talked, err
 }
