@@ -71,17 +71,23 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 
 // NameReply handles a reply of the name service.
 func (js *Jobs) NameReply(reply *scorev1.NameReply) {
-	js.onReply(reply.GetJobId(), outbox.Name(reply.GetRequest()), func(s *stewardpool.Steward) error { return s.Name(reply) })
+	js.onReply(reply.GetJobId(), outbox.Name(reply.GetRequest()), func(s *stewardpool.Steward) error {
+		return s.Name(reply)
+	})
 }
 
 // SpawnReply handles the reply to a rank that spawns a job.
 func (js *Jobs) SpawnReply(reply *scorev1.SpawnReply) {
-	js.onReply(reply.GetJobId(), outbox.Spawn(reply.GetRequest()), func(s *stewardpool.Steward) error { return s.Spawn(reply) })
+	js.onReply(reply.GetJobId(), outbox.Spawn(reply.GetRequest()), func(s *stewardpool.Steward) error {
+		return s.Spawn(reply)
+	})
 }
 
 // PlacesReply handles the reply with the places of another job's ranks.
 func (js *Jobs) PlacesReply(reply *scorev1.PlacesReply) {
-	js.onReply(reply.GetJobId(), outbox.Places(reply.GetRequest()), func(s *stewardpool.Steward) error { return s.Places(reply) })
+	js.onReply(reply.GetJobId(), outbox.Places(reply.GetRequest()), func(s *stewardpool.Steward) error {
+		return s.Places(reply)
+	})
 }
 
 // onReply removes the answered request, and passes the reply to the steward.

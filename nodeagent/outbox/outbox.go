@@ -24,7 +24,7 @@ type Outbox struct {
 
 	mu     sync.Mutex
 	closed bool
-	kept   list.List                  // of *scorev1.AgentMessage: every new stream gets them; none once it is closed
+	kept   list.List                  // of *scorev1.AgentMessage: every new stream gets them; none once closed
 	asked  map[Question]*list.Element // of kept
 	notes  []*scorev1.AgentMessage    // the next stream gets them
 }
