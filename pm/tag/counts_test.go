@@ -85,7 +85,7 @@ func TestPullsAreSeenFromOutside(t *testing.T) {
 	var sent, received tag.Op
 	_ = j[1].ep.Receive(&received, tag.Criteria{Source: peer(0), Tag: 1}, make([]byte, size))
 	_ = j[0].ep.Send(&sent, peer(1), 1, make([]byte, size))
-	job{j[0]}.until(t, func() bool { return count(0, abi.Sent) > 0 }) // the offer may wait for room
+	job{j[0]}.until(t, func() bool { return count(0, abi.Sent) > 0 })       // the offer may wait for room
 	job{j[1]}.until(t, func() bool { return count(1, abi.PullsOpen) == 1 }) // its owner does nothing
 	j.until(t, func() bool { return received.Done() && sent.Done() })
 	j.until(t, func() bool {
