@@ -13,14 +13,19 @@ import (
 // since the heartbeat comes by the same stream.
 type leaderHandler struct{ *Agent }
 
-// Welcome ends the jobs that the leader does not know, and reports the others again.
+// Welcome ends the jobs that the leader does not know.
 func (a leaderHandler) Welcome(welcome *scorev1.Welcome) {
-	a.jobs.Reconcile(welcome.GetKeepJobs())
+	a.jobs.ForgetBut(welcome.GetKeepJobs())
 	// The leader repeats the stage orders for the files of waiting jobs.
 	a.files.ReleaseBut(func(job uint64) bool { return a.jobs.Get(job) != nil })
+	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
+}
+
+// Opened reports the kept jobs again.
+func (a leaderHandler) Opened() {
+	a.jobs.Repeat()
 	a.idle.ReportAgain()
 	a.watcher.ReportAgain()
-	a.log.Info("connected to the leader", zap.Uint64("term", welcome.GetTerm()))
 }
 
 // Lost changes nothing: time sharing goes on by the plan.

@@ -103,6 +103,34 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 	n.gone()
 }
 
+// A leader may order a job that is not committed yet, and be lost. The next one does not know the job and
+// may give another its number at once: nothing of the first one runs, or is reported.
+func TestNumberOfALostJobIsAnothersAtOnce(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(*scorev1.Hello) []uint64 { return nil }})
+	n := startNode(t, leader)
+	s := leader.Next(t)
+	clocked(t, s)
+	dir := t.TempDir()
+	for i := range 20 {
+		s.Send(prepareMessage(n.order(1, "touch", filepath.Join(dir, "lost"))))
+		if i%2 == 0 { // else the stream breaks while the job is prepared
+			prepared(t, s, 1)
+		}
+		s.Drop()
+		s = leader.Next(t)
+		s.Send(prepareMessage(n.order(1, "sh", "-c", "exit 3")))
+		prepared(t, s, 1)
+		s.Send(planMessage(1, uint64(i+1), time.Second, []uint64{1}))
+		if _, exits := done(t, s, 1); len(exits) != 1 || exits[0].GetExitCode() != 3 {
+			t.Fatalf("exits: %v", exits)
+		}
+		s.Send(forgetMessage(1))
+	}
+	if _, err := os.Stat(filepath.Join(dir, "lost")); err == nil {
+		t.Error("the lost job has run")
+	}
+}
+
 // gone waits until no process of the node's jobs is left.
 func (n *node) gone() {
 	n.t.Helper()

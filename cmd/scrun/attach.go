@@ -152,7 +152,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 	if err := s.showing.during(s.display.Close); how.trouble == nil {
 		how.trouble = err
 	}
-	if how.verdict != nil {
+	if how.verdict != nil && !how.final {
 		s.acknowledge(stream)
 	}
 	return how
@@ -187,11 +187,22 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 			how.missing = true
 		case *scorev1.AttachEvent_InputTaken:
 			s.input.sent.taken(one.InputTaken)
+		case *scorev1.AttachEvent_OutputEnded:
+			s.sendReceived(stream, one.OutputEnded)
 		case *scorev1.AttachEvent_Ended:
 			how.verdict = one.Ended
+		case *scorev1.AttachEvent_Final:
+			how.verdict, how.final = one.Final, true
 		}
 	}
 	return came
+}
+
+// sendReceived tells the cluster that all output of an attempt came. It does not wait, since the stream
+// may be full of input that no rank reads; the end of the stream ends the goroutine.
+func (s *session) sendReceived(stream *attachment, attempt uint32) {
+	request := &scorev1.AttachRequest{Request: &scorev1.AttachRequest_ReceivedAttempt{ReceivedAttempt: attempt}}
+	go func() { _ = s.streams.sendOn(stream, request) }() // without it the end is not final
 }
 
 // acknowledgePatience bounds the wait for the cluster's answer to the acknowledgement. Without the

@@ -76,6 +76,7 @@ type outcome struct {
 	verdict *scorev1.Verdict // nil if the attachment broke
 	broken  error            // why the attachment broke
 	trouble error            // why output could not be shown
+	final   bool             // the cluster knows that all output came
 	missing bool             // output was lost on the way
 }
 

@@ -19,6 +19,7 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/timekeeper"
 	"score/scored/api/scorev1"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -120,20 +121,21 @@ func (js *Jobs) Count() int { return js.table.Count() }
 // Problem returns a sentence about processes that do not end, "" if there are none.
 func (js *Jobs) Problem() string { return js.endings.Problem() }
 
-// Reconcile begins a new stream to the leader: it repeats the messages about kept jobs that the
-// leader may have missed, and ends all other jobs.
-func (js *Jobs) Reconcile(keep []uint64) {
-	kept := make(map[uint64]bool, len(keep))
-	for _, id := range keep {
-		kept[id] = true
-	}
+// ForgetBut ends all jobs but those that the leader of a new stream knows.
+func (js *Jobs) ForgetBut(keep []uint64) {
 	for _, j := range js.All() {
-		if kept[j.id] {
-			j.outbox.Repeat()
+		if slices.Contains(keep, j.id) {
 			continue
 		}
 		js.options.Logger.Info("the leader does not know a job; it is ended", zap.Uint64("job", j.id))
 		js.Forget(j.id)
+	}
+}
+
+// Repeat repeats on a new stream the messages that the leader may have missed.
+func (js *Jobs) Repeat() {
+	for _, j := range js.All() {
+		j.outbox.Repeat()
 	}
 }
 

@@ -198,7 +198,7 @@ func TestReplies(t *testing.T) {
 		}
 		n.messages()
 		test.reply(n)
-		n.Reconcile([]uint64{7})
+		n.Repeat()
 		if got := n.messages(); !slices.Equal(got, test.left) {
 			t.Errorf("%s: asked again: %v", test.name, got)
 		}

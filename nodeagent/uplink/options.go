@@ -12,9 +12,11 @@ import (
 
 // Handler handles the leader's messages, one call at a time.
 type Handler interface {
-	// Welcome begins a stream. The handler must repeat the messages that an earlier stream may have
-	// lost.
+	// Welcome begins a stream, which takes no messages yet: nothing can be said about a job that the
+	// handler ends because the leader does not know it.
 	Welcome(*scorev1.Welcome)
+	// Opened follows. The handler must repeat the messages that an earlier stream may have lost.
+	Opened()
 	// Message handles every later message except Pong.
 	Message(*scorev1.ServerMessage)
 	// Lost reports the end of a stream that was welcomed.

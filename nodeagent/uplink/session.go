@@ -53,10 +53,11 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	l.learn(welcome.GetServers())
 	l.options.Logger.Debug("welcomed by the leader", zap.Uint64("term", welcome.GetTerm()))
 	l.lastHeard.Store(l.options.Now())
-	l.queue.open(func() { cancel(errOverflow) })
 	defer l.options.Handler.Lost()
+	l.options.Handler.Welcome(welcome)
+	l.queue.open(func() { cancel(errOverflow) })
 	defer l.queue.close()
-	l.options.Handler.Welcome(welcome) // repeats the messages that the jobs keep
+	l.options.Handler.Opened() // repeats the messages that the jobs keep
 	l.queue.bound()
 	l.leader.set(server)
 	defer l.leader.set("")

@@ -23,6 +23,9 @@ type node struct {
 	messages chan *scorev1.ServerMessage
 	lost     chan struct{}
 	samples  chan uint64 // terms
+	welcome  *scorev1.Welcome
+
+	onWelcome func() // nil: nothing
 }
 
 func newNode() *node {
@@ -34,7 +37,13 @@ func newNode() *node {
 	}
 }
 
-func (n *node) Welcome(w *scorev1.Welcome)       { n.welcomes <- w }
+func (n *node) Welcome(w *scorev1.Welcome) {
+	n.welcome = w
+	if n.onWelcome != nil {
+		n.onWelcome()
+	}
+}
+func (n *node) Opened()                          { n.welcomes <- n.welcome }
 func (n *node) Message(m *scorev1.ServerMessage) { n.messages <- m }
 func (n *node) Lost()                            { n.lost <- struct{}{} }
 
@@ -107,6 +116,25 @@ func TestMessagesPassBothWays(t *testing.T) {
 		if got := session.Receive(t).GetNote().GetText(); got != want {
 			t.Errorf("received %q, want %q", got, want)
 		}
+	}
+}
+
+// A new leader may use the number of a job that it does not know: what the node says about the job
+// before it has ended it does not reach the leader.
+func TestNothingIsSentBeforeTheWelcomeIsHandled(t *testing.T) {
+	leader := leadertest.Start(t, leadertest.Options{})
+	n := newNode()
+	var link atomic.Pointer[uplink.Link]
+	ready := make(chan struct{})
+	n.onWelcome = func() { <-ready; link.Load().Send(note("early")) }
+	started, _ := run(t, n, leader.URL())
+	link.Store(started)
+	close(ready)
+	session := leader.Next(t)
+	await(t, "welcome", n.welcomes)
+	started.Send(note("in time"))
+	if got := session.Receive(t).GetNote().GetText(); got != "in time" {
+		t.Errorf("received %q", got)
 	}
 }
 

@@ -3,6 +3,7 @@ package leader
 import (
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"slices"
 
 	"go.uber.org/zap"
 	"google.golang.org/protobuf/proto"
@@ -73,6 +74,23 @@ func (o *outbox) send(link Link, message *scorev1.ServerMessage) {
 	if link != nil {
 		o.emit(effect{link: link, message: message})
 	}
+}
+
+// maxOvertaken bounds the effects that sendAhead overtakes, so that placing many jobs at once takes time
+// in proportion to their number.
+const maxOvertaken = 64
+
+// sendAhead sends a message that waits only for the first commands, as many as after says. It overtakes
+// effects that wait for more, but none to the same agent.
+func (o *outbox) sendAhead(link Link, message *scorev1.ServerMessage, after uint64) {
+	at := len(o.effects)
+	for ; at > 0 && o.effects[at-1].after > after; at-- {
+		if o.effects[at-1].link == link || len(o.effects)-at == maxOvertaken {
+			o.send(link, message)
+			return
+		}
+	}
+	o.effects = slices.Insert(o.effects, at, effect{after: after, link: link, message: message})
 }
 
 func (o *outbox) closeLink(link Link, reason string) {

@@ -94,6 +94,9 @@ type job struct {
 	because   string // why it was last requeued; empty: it never was
 	submitted int64
 	ended     int64
+	// queuedAfter is how many commands this leader had decided before those of the job; 0: an earlier
+	// leader queued it.
+	queuedAfter uint64
 
 	ownerDeadline int64 // when it ends without an owner; 0: none
 	watchers      []*Attachment

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-func TestNothingIsToldBeforeItIsCommitted(t *testing.T) {
+// Nodes prepare a job while it is committed. Nobody is told of the job before, and nothing starts.
+func TestOnlyPrepareIsSentBeforeTheCommit(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		link.until(t, "Plan 1.0")
@@ -26,6 +27,8 @@ func TestNothingIsToldBeforeItIsCommitted(t *testing.T) {
 			mustSubmit(t, l, jobSpec(2))
 			answered <- time.Since(begin)
 		}()
+		link.until(t, "Prepare 1 part 0 of 1")
+		deliver(t, l, "n1", link, prepared(1))
 		time.Sleep(time.Hour - 1)
 		select {
 		case m := <-link.messages:
@@ -37,7 +40,7 @@ func TestNothingIsToldBeforeItIsCommitted(t *testing.T) {
 		if took := <-answered; took != time.Hour {
 			t.Errorf("Submit took %v", took)
 		}
-		link.until(t, "Prepare 1 part 0 of 1")
+		link.until(t, "Plan 1.1 row 0 100ms [1]")
 	})
 }
 

@@ -116,12 +116,6 @@ func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 	for _, j := range concerned {
 		c.resume(n, j, slices.Contains(held, j.id))
 	}
-	for _, id := range held {
-		if !slices.Contains(keep, id) {
-			c.send(n.link, killMessage(id, "the job has ended"))
-			c.send(n.link, forgetMessage(id))
-		}
-	}
 	c.stageAgain(n)
 	share := c.share(n)
 	n.planned = share != nil

@@ -17,7 +17,12 @@ func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.P
 		return // the node gets the order when it connects
 	}
 	j.parts[index].sent = true
-	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}})
+	message := &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}}
+	if j.attempts > 1 || len(j.staged) > 0 {
+		c.send(n.link, message)
+		return
+	}
+	c.sendAhead(n.link, message, j.queuedAfter)
 }
 
 // prepareOrders returns a function that makes the order for the node with an index. What grows with

@@ -151,6 +151,7 @@ func (c *controller) queue(j *job) error {
 	c.nextJob++
 	c.addJob(j)
 	spec, inherits := c.entrySpec(j)
+	j.queuedAfter = c.urgent
 	command := &statepb.Submit{
 		JobId: j.id, Spec: spec, Inherits: inherits, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
 		SpawnedBy: c.requestBy(j.spawnedBy),

@@ -170,6 +170,9 @@ func (m *merger) handle(ctx context.Context, request *scorev1.AttachRequest) err
 	case *scorev1.AttachRequest_Acknowledged:
 		m.acknowledge()
 		return nil
+	case *scorev1.AttachRequest_ReceivedAttempt:
+		m.receivedAll(r.ReceivedAttempt)
+		return nil
 	default:
 		return invalid("the job is open already")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,8 +22,9 @@ type readState struct {
 	acknowledged chan struct{} // closed when the client has acknowledged all
 	once         sync.Once
 
-	mu   sync.Mutex
-	read []*leader.Source // one for each attempt whose output was fetched to its end
+	mu       sync.Mutex
+	read     []*leader.Source // one for each attempt whose output was fetched to its end
+	received uint32           // the latest attempt of which the client has all output
 }
 
 func newReading(open *scorev1.AttachRequest_Open) *readState {
@@ -35,13 +37,31 @@ func newReading(open *scorev1.AttachRequest_Open) *readState {
 // acknowledge records that the client has all output.
 func (r *readState) acknowledge() { r.once.Do(func() { close(r.acknowledged) }) }
 
-// fetched records that an attempt's output was sent to its end. Output of spawned jobs counts as
-// read as soon as all of it is confirmed: nodes need not keep it until the job's own end.
+// receivedAll records that the client has all output of an attempt.
+func (r *readState) receivedAll(attempt uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.received = max(r.received, attempt)
+}
+
+// isReceived reports whether the client has said of all output that was fetched that it came.
+func (r *readState) isReceived() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.received > 0 && !slices.ContainsFunc(r.read, func(s *leader.Source) bool { return s.Attempt > r.received })
+}
+
+// fetched records that an attempt's output was sent to its end, and says so: the client's answer is
+// here before the job's end, which has to be committed. Output of spawned jobs counts as read as soon
+// as all of it is confirmed: nodes need not keep it until the job's own end.
 func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	if sources[0].Job == m.job {
 		m.mu.Lock()
 		m.read = append(m.read, sources[0])
 		m.mu.Unlock()
+		if m.acknowledges {
+			m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputEnded{OutputEnded: sources[0].Attempt}})
+		}
 		return
 	}
 	m.senders.Go(func() {
@@ -54,14 +74,18 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	})
 }
 
-// sendEnd sends the client the end. Once the client has acknowledged it, sendEnd records the output
-// as read.
+// sendEnd sends the client the end. Once the client has acknowledged all output, sendEnd records it as
+// read.
 func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-chan error) error {
-	if err := m.stream.Send(end); err != nil {
+	received := m.isReceived()
+	if received {
+		end = &scorev1.AttachEvent{Event: &scorev1.AttachEvent_Final{Final: end.GetEnded()}}
+	}
+	if err := m.stream.Send(end); err != nil && !received {
 		return err
 	}
 	close(m.over)
-	if m.acknowledges && !m.awaitAcknowledged(ctx, gone) {
+	if m.acknowledges && !received && !m.awaitAcknowledged(ctx, gone) {
 		return nil
 	}
 	m.mu.Lock()

@@ -92,6 +92,47 @@ func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 }
 
+// A client that says that all output came before the end need not say more: the end is final, and the
+// nodes forget the job though the client leaves at once.
+func TestEndIsFinalOnceAllOutputIsReceived(t *testing.T) {
+	c := newCluster(t)
+	a := c.join("n1", keeping("a\n", "b\n"))
+	id := c.submit(attachedSpec(1))
+	ctx, leave := context.WithCancel(t.Context())
+	stream := c.attach(ctx, acknowledging(id))
+	launched := a.launch()
+	ended := func() *scorev1.AttachEvent {
+		t.Helper()
+		for {
+			event, err := stream.Receive()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if event.GetOutputEnded() != 0 || event.GetEnded() != nil || event.GetFinal() != nil {
+				return event
+			}
+		}
+	}
+	attempt := ended().GetOutputEnded()
+	if attempt == 0 {
+		t.Fatal("the end of the output is not told before the job's")
+	}
+	if err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_ReceivedAttempt{ReceivedAttempt: attempt}}); err != nil {
+		t.Fatal(err)
+	}
+	// The answer to this comes after the server has read the one before.
+	if err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_RankStates{RankStates: true}}); err != nil {
+		t.Fatal(err)
+	}
+	a.until("AskRankStates", func(m *scorev1.ServerMessage) bool { return m.GetAskRankStates() != nil })
+	a.done(launched)
+	if ended().GetFinal() == nil {
+		t.Error("the end is not final")
+	}
+	leave()
+	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+}
+
 // A client that comes after the output was forgotten gets a warning that output may be missing.
 func TestMissingOutputIsTold(t *testing.T) {
 	c := newCluster(t)

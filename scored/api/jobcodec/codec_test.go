@@ -133,6 +133,7 @@ func TestUsualMessagesNeedNoRuntime(t *testing.T) {
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1, Have: []*scorev1.OutputMark{{JobId: 1}}}}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: &scorev1.Stdin{Data: []byte("x"), Offset: &offset}}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Acknowledged{Acknowledged: true}},
+		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_ReceivedAttempt{ReceivedAttempt: 2}},
 		&scorev1.ConfirmOutputRequest{JobId: 3, Marks: []*scorev1.OutputMark{{JobId: 3, Sequence: 9, Attempt: 1}}},
 	} {
 		if _, ok := encode(nil, m); !ok {
@@ -149,6 +150,8 @@ func TestUsualMessagesNeedNoRuntime(t *testing.T) {
 			Output: &scorev1.Output{Rank: 1, Data: []byte("\xff"), Mark: &scorev1.OutputMark{Sequence: 1}},
 		}},
 		&scorev1.AttachEvent{Event: &scorev1.AttachEvent_InputTaken{InputTaken: 0}},
+		&scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputEnded{OutputEnded: 2}},
+		&scorev1.AttachEvent{Event: &scorev1.AttachEvent_Final{Final: &scorev1.Verdict{ExitCode: 7}}},
 		&scorev1.AttachEvent{Event: &scorev1.AttachEvent_Ended{Ended: &scorev1.Verdict{ExitCode: 7, Message: "rank 0 \xff", Rank: -1, Node: "n1"}}},
 		new(scorev1.ConfirmOutputResponse),
 	} {

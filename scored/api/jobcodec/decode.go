@@ -114,11 +114,13 @@ func readEvent(data []byte, m *scorev1.AttachEvent) bool {
 			r.ok = readOutput(r.bytes(kind), output) && r.ok
 			event.Event = &scorev1.AttachEvent_Output{Output: output}
 		case 5:
-			verdict := new(scorev1.Verdict)
-			r.ok = readVerdict(r.bytes(kind), verdict) && r.ok
-			event.Event = &scorev1.AttachEvent_Ended{Ended: verdict}
+			event.Event = &scorev1.AttachEvent_Ended{Ended: r.verdict(kind)}
 		case 71:
 			event.Event = &scorev1.AttachEvent_InputTaken{InputTaken: r.uint(kind)}
+		case 72:
+			event.Event = &scorev1.AttachEvent_OutputEnded{OutputEnded: uint32(r.uint(kind))}
+		case 73:
+			event.Event = &scorev1.AttachEvent_Final{Final: r.verdict(kind)}
 		default:
 			r.ok = false
 		}
@@ -127,6 +129,12 @@ func readEvent(data []byte, m *scorev1.AttachEvent) bool {
 		m.Event = event.Event
 	}
 	return known
+}
+
+func (r *reader) verdict(kind protowire.Type) *scorev1.Verdict {
+	verdict := new(scorev1.Verdict)
+	r.ok = readVerdict(r.bytes(kind), verdict) && r.ok
+	return verdict
 }
 
 func readState(data []byte, m *scorev1.AttachEvent_StateChange) bool {

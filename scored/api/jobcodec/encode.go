@@ -130,6 +130,8 @@ func (w *writer) attachment(m *scorev1.AttachRequest) {
 		w.message(2, func(w *writer) { w.input(request.Stdin) })
 	case *scorev1.AttachRequest_Acknowledged:
 		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 70, protowire.VarintType), protowire.EncodeBool(request.Acknowledged))
+	case *scorev1.AttachRequest_ReceivedAttempt:
+		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 71, protowire.VarintType), uint64(request.ReceivedAttempt))
 	default:
 		w.ok = false
 	}

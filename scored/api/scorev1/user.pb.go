@@ -742,6 +742,7 @@ type AttachRequest struct {
 	//	*AttachRequest_Kill
 	//	*AttachRequest_RankStates
 	//	*AttachRequest_Acknowledged
+	//	*AttachRequest_ReceivedAttempt
 	Request       isAttachRequest_Request `protobuf_oneof:"request"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -838,6 +839,15 @@ func (x *AttachRequest) GetAcknowledged() bool {
 	return false
 }
 
+func (x *AttachRequest) GetReceivedAttempt() uint32 {
+	if x != nil {
+		if x, ok := x.Request.(*AttachRequest_ReceivedAttempt); ok {
+			return x.ReceivedAttempt
+		}
+	}
+	return 0
+}
+
 type isAttachRequest_Request interface {
 	isAttachRequest_Request()
 }
@@ -863,7 +873,11 @@ type AttachRequest_RankStates struct {
 }
 
 type AttachRequest_Acknowledged struct {
-	Acknowledged bool `protobuf:"varint,70,opt,name=acknowledged,oneof"` // after Ended: all that came is shown
+	Acknowledged bool `protobuf:"varint,70,opt,name=acknowledged,oneof"` // after ended: all that came is shown
+}
+
+type AttachRequest_ReceivedAttempt struct {
+	ReceivedAttempt uint32 `protobuf:"varint,71,opt,name=received_attempt,json=receivedAttempt,oneof"` // answers output_ended
 }
 
 func (*AttachRequest_Open_) isAttachRequest_Request() {}
@@ -877,6 +891,8 @@ func (*AttachRequest_Kill) isAttachRequest_Request() {}
 func (*AttachRequest_RankStates) isAttachRequest_Request() {}
 
 func (*AttachRequest_Acknowledged) isAttachRequest_Request() {}
+
+func (*AttachRequest_ReceivedAttempt) isAttachRequest_Request() {}
 
 type ConfirmOutputRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1118,6 +1134,8 @@ type AttachEvent struct {
 	//	*AttachEvent_Restarted_
 	//	*AttachEvent_OutputMissing
 	//	*AttachEvent_InputTaken
+	//	*AttachEvent_OutputEnded
+	//	*AttachEvent_Final
 	Event         isAttachEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1232,6 +1250,24 @@ func (x *AttachEvent) GetInputTaken() uint64 {
 	return 0
 }
 
+func (x *AttachEvent) GetOutputEnded() uint32 {
+	if x != nil {
+		if x, ok := x.Event.(*AttachEvent_OutputEnded); ok {
+			return x.OutputEnded
+		}
+	}
+	return 0
+}
+
+func (x *AttachEvent) GetFinal() *Verdict {
+	if x != nil {
+		if x, ok := x.Event.(*AttachEvent_Final); ok {
+			return x.Final
+		}
+	}
+	return nil
+}
+
 type isAttachEvent_Event interface {
 	isAttachEvent_Event()
 }
@@ -1269,6 +1305,15 @@ type AttachEvent_InputTaken struct {
 	InputTaken uint64 `protobuf:"varint,71,opt,name=input_taken,json=inputTaken,oneof"`
 }
 
+type AttachEvent_OutputEnded struct {
+	// all output of the attempt came; for clients that acknowledge, usually before the end is known
+	OutputEnded uint32 `protobuf:"varint,72,opt,name=output_ended,json=outputEnded,oneof"`
+}
+
+type AttachEvent_Final struct {
+	Final *Verdict `protobuf:"bytes,73,opt,name=final,oneof"` // in place of ended, once received_attempt came for all output
+}
+
 func (*AttachEvent_State) isAttachEvent_Event() {}
 
 func (*AttachEvent_Output) isAttachEvent_Event() {}
@@ -1284,6 +1329,10 @@ func (*AttachEvent_Restarted_) isAttachEvent_Event() {}
 func (*AttachEvent_OutputMissing) isAttachEvent_Event() {}
 
 func (*AttachEvent_InputTaken) isAttachEvent_Event() {}
+
+func (*AttachEvent_OutputEnded) isAttachEvent_Event() {}
+
+func (*AttachEvent_Final) isAttachEvent_Event() {}
 
 // Output is a piece of the output of one rank, or its end.
 type Output struct {
@@ -6973,7 +7022,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x03key\x18F \x01(\fR\x03key\x12!\n" +
 	"\fwaited_nanos\x18G \x01(\x03R\vwaitedNanos\"'\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xad\x03\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xda\x03\n" +
 	"\rAttachRequest\x122\n" +
 	"\x04open\x18\x01 \x01(\v2\x1c.score.v1.AttachRequest.OpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdin\x12\x18\n" +
@@ -6981,7 +7030,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04kill\x18\x04 \x01(\bH\x00R\x04kill\x12!\n" +
 	"\vrank_states\x18\x05 \x01(\bH\x00R\n" +
 	"rankStates\x12$\n" +
-	"\facknowledged\x18F \x01(\bH\x00R\facknowledged\x1a\xba\x01\n" +
+	"\facknowledged\x18F \x01(\bH\x00R\facknowledged\x12+\n" +
+	"\x10received_attempt\x18G \x01(\rH\x00R\x0freceivedAttempt\x1a\xba\x01\n" +
 	"\x04Open\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\bR\x05owner\x12\x1b\n" +
@@ -7006,7 +7056,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x03eof\x18\x02 \x01(\bR\x03eof\x12\x1d\n" +
 	"\x06offset\x18F \x01(\x04B\x05\xaa\x01\x02\b\x01R\x06offset\x12*\n" +
 	"\x06resize\x18\n" +
-	" \x01(\v2\x12.score.v1.TerminalR\x06resize\"\xd8\x05\n" +
+	" \x01(\v2\x12.score.v1.TerminalR\x06resize\"\xa8\x06\n" +
 	"\vAttachEvent\x129\n" +
 	"\x05state\x18\x01 \x01(\v2!.score.v1.AttachEvent.StateChangeH\x00R\x05state\x12*\n" +
 	"\x06output\x18\x02 \x01(\v2\x10.score.v1.OutputH\x00R\x06output\x12C\n" +
@@ -7017,7 +7067,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\trestarted\x18< \x01(\v2\x1f.score.v1.AttachEvent.RestartedH\x00R\trestarted\x12'\n" +
 	"\x0eoutput_missing\x18F \x01(\bH\x00R\routputMissing\x12!\n" +
 	"\vinput_taken\x18G \x01(\x04H\x00R\n" +
-	"inputTaken\x1a_\n" +
+	"inputTaken\x12#\n" +
+	"\foutput_ended\x18H \x01(\rH\x00R\voutputEnded\x12)\n" +
+	"\x05final\x18I \x01(\v2\x11.score.v1.VerdictH\x00R\x05final\x1a_\n" +
 	"\tRestarted\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x1a\n" +
 	"\brestarts\x18\x02 \x01(\rR\brestarts\x12\x1f\n" +
@@ -7653,144 +7705,145 @@ var file_score_v1_user_proto_depIdxs = []int32{
 	102, // 10: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
 	107, // 11: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
 	100, // 12: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	16,  // 13: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	108, // 14: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
-	23,  // 15: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
-	109, // 16: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
-	23,  // 17: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
-	109, // 18: score.v1.GetJobResponse.job:type_name -> score.v1.Job
-	20,  // 19: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
-	26,  // 20: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	110, // 21: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	59,  // 22: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	59,  // 23: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	60,  // 24: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	109, // 25: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	38,  // 26: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	39,  // 27: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	37,  // 28: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	44,  // 29: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
-	0,   // 30: score.v1.Node.state:type_name -> score.v1.NodeState
-	45,  // 31: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	45,  // 32: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	45,  // 33: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	54,  // 34: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	54,  // 35: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	54,  // 36: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	103, // 37: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	59,  // 38: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	59,  // 39: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	104, // 40: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	63,  // 41: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	65,  // 42: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	68,  // 43: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	59,  // 44: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	59,  // 45: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	108, // 46: score.v1.TopJob.state:type_name -> score.v1.JobState
-	110, // 47: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	59,  // 48: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	59,  // 49: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	111, // 50: score.v1.TopJob.idle:type_name -> score.v1.Idleness
-	4,   // 51: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
-	73,  // 52: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	73,  // 53: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	78,  // 54: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 55: score.v1.User.role:type_name -> score.v1.Role
-	83,  // 56: score.v1.User.limits:type_name -> score.v1.UserLimits
-	84,  // 57: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	84,  // 58: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	84,  // 59: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	112, // 60: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
-	23,  // 61: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	109, // 62: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	23,  // 63: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	92,  // 64: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	113, // 65: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	114, // 66: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	96,  // 67: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	16,  // 68: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	108, // 69: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	115, // 70: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	20,  // 71: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	59,  // 72: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	60,  // 73: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	11,  // 74: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	13,  // 75: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	14,  // 76: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	21,  // 77: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	24,  // 78: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	27,  // 79: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	29,  // 80: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	31,  // 81: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	33,  // 82: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
-	35,  // 83: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	40,  // 84: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	42,  // 85: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	91,  // 86: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	94,  // 87: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	89,  // 88: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	52,  // 89: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	46,  // 90: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	48,  // 91: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	50,  // 92: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	55,  // 93: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	57,  // 94: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	61,  // 95: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	64,  // 96: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	66,  // 97: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	69,  // 98: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	71,  // 99: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	74,  // 100: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	76,  // 101: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	79,  // 102: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	81,  // 103: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	85,  // 104: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	87,  // 105: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	97,  // 106: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	5,   // 107: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	7,   // 108: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	9,   // 109: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	12,  // 110: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	18,  // 111: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	15,  // 112: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	22,  // 113: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	25,  // 114: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	28,  // 115: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	30,  // 116: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	32,  // 117: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	34,  // 118: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
-	36,  // 119: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	41,  // 120: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	43,  // 121: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	93,  // 122: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	95,  // 123: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	90,  // 124: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	53,  // 125: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	47,  // 126: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	49,  // 127: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	51,  // 128: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	56,  // 129: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	58,  // 130: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	62,  // 131: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	65,  // 132: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	67,  // 133: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	70,  // 134: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	72,  // 135: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	75,  // 136: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	77,  // 137: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	80,  // 138: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	82,  // 139: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	86,  // 140: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	88,  // 141: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	98,  // 142: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	6,   // 143: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	8,   // 144: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	10,  // 145: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	110, // [110:146] is the sub-list for method output_type
-	74,  // [74:110] is the sub-list for method input_type
-	74,  // [74:74] is the sub-list for extension type_name
-	74,  // [74:74] is the sub-list for extension extendee
-	0,   // [0:74] is the sub-list for field type_name
+	107, // 13: score.v1.AttachEvent.final:type_name -> score.v1.Verdict
+	16,  // 14: score.v1.Output.mark:type_name -> score.v1.OutputMark
+	108, // 15: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	23,  // 16: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
+	109, // 17: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	23,  // 18: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
+	109, // 19: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	20,  // 20: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
+	26,  // 21: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
+	110, // 22: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	59,  // 23: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	59,  // 24: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	60,  // 25: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	109, // 26: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	38,  // 27: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	39,  // 28: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	37,  // 29: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	44,  // 30: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	0,   // 31: score.v1.Node.state:type_name -> score.v1.NodeState
+	45,  // 32: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	45,  // 33: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	45,  // 34: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	54,  // 35: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	54,  // 36: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	54,  // 37: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	103, // 38: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	59,  // 39: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	59,  // 40: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	104, // 41: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	63,  // 42: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	65,  // 43: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	68,  // 44: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	59,  // 45: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	59,  // 46: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	108, // 47: score.v1.TopJob.state:type_name -> score.v1.JobState
+	110, // 48: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	59,  // 49: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	59,  // 50: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	111, // 51: score.v1.TopJob.idle:type_name -> score.v1.Idleness
+	4,   // 52: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
+	73,  // 53: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	73,  // 54: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	78,  // 55: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 56: score.v1.User.role:type_name -> score.v1.Role
+	83,  // 57: score.v1.User.limits:type_name -> score.v1.UserLimits
+	84,  // 58: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	84,  // 59: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	84,  // 60: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	112, // 61: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	23,  // 62: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	109, // 63: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	23,  // 64: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	92,  // 65: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	113, // 66: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	114, // 67: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	96,  // 68: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	16,  // 69: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	108, // 70: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	115, // 71: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	20,  // 72: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	59,  // 73: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	60,  // 74: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	11,  // 75: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	13,  // 76: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	14,  // 77: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	21,  // 78: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	24,  // 79: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	27,  // 80: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	29,  // 81: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	31,  // 82: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	33,  // 83: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
+	35,  // 84: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	40,  // 85: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	42,  // 86: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	91,  // 87: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	94,  // 88: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	89,  // 89: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	52,  // 90: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	46,  // 91: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	48,  // 92: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	50,  // 93: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	55,  // 94: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	57,  // 95: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	61,  // 96: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	64,  // 97: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	66,  // 98: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	69,  // 99: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	71,  // 100: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	74,  // 101: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	76,  // 102: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	79,  // 103: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	81,  // 104: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	85,  // 105: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	87,  // 106: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	97,  // 107: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	5,   // 108: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	7,   // 109: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	9,   // 110: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	12,  // 111: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	18,  // 112: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	15,  // 113: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	22,  // 114: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	25,  // 115: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	28,  // 116: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	30,  // 117: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	32,  // 118: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	34,  // 119: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
+	36,  // 120: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	41,  // 121: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	43,  // 122: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	93,  // 123: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	95,  // 124: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	90,  // 125: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	53,  // 126: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	47,  // 127: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	49,  // 128: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	51,  // 129: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	56,  // 130: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	58,  // 131: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	62,  // 132: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	65,  // 133: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	67,  // 134: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	70,  // 135: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	72,  // 136: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	75,  // 137: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	77,  // 138: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	80,  // 139: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	82,  // 140: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	86,  // 141: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	88,  // 142: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	98,  // 143: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	6,   // 144: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	8,   // 145: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	10,  // 146: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	111, // [111:147] is the sub-list for method output_type
+	75,  // [75:111] is the sub-list for method input_type
+	75,  // [75:75] is the sub-list for extension type_name
+	75,  // [75:75] is the sub-list for extension extendee
+	0,   // [0:75] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -7806,6 +7859,7 @@ func file_score_v1_user_proto_init() {
 		(*AttachRequest_Kill)(nil),
 		(*AttachRequest_RankStates)(nil),
 		(*AttachRequest_Acknowledged)(nil),
+		(*AttachRequest_ReceivedAttempt)(nil),
 	}
 	file_score_v1_user_proto_msgTypes[16].OneofWrappers = []any{
 		(*AttachEvent_State)(nil),
@@ -7816,6 +7870,8 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_Restarted_)(nil),
 		(*AttachEvent_OutputMissing)(nil),
 		(*AttachEvent_InputTaken)(nil),
+		(*AttachEvent_OutputEnded)(nil),
+		(*AttachEvent_Final)(nil),
 	}
 	file_score_v1_user_proto_msgTypes[41].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
