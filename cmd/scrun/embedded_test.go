@@ -68,6 +68,7 @@ func TestEmbedded(t *testing.T) {
 		"ranks":       {[]string{"-n", "3", "-o", "1", "sh", "-c", "echo $SCORE_RANK of $SCORE_SIZE"}, 0, "1 of 3\n", ""},
 		"exit code":   {[]string{"sh", "-c", "exit 9"}, 9, "", ""},
 		"input":       {[]string{"cat"}, 0, "typed\n", ""},
+		"held":        {[]string{"-H", "true"}, 125, "", "scrun: --hold and --dependency need a cluster that has other jobs, and none is configured on this host: start one with 'scored dev'\n"},
 		"no daemon":   {[]string{"-d", "true"}, 125, "", "scrun: a detached job needs a cluster that keeps running, and none is configured on this host: start one with 'scored dev'\n"},
 		"many ranks":  {[]string{"-n", "40", "true"}, 0, "", ""},
 		"bad program": {[]string{"/"}, 126, "", ""},

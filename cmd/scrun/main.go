@@ -91,5 +91,8 @@ func dial(ctx context.Context, o *options.Options, messages messenger) (*connect
 	if o.Detach {
 		return nil, errors.New("a detached job needs a cluster that keeps running, and none is configured on this host: start one with 'scored dev'")
 	}
+	if o.Hold || len(o.Dependencies) > 0 {
+		return nil, errors.New("--hold and --dependency need a cluster that has other jobs, and none is configured on this host: start one with 'scored dev'")
+	}
 	return embed(ctx)
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"score/cmd/scrun/options"
+	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+
+	"connectrpc.com/connect"
 )
 
 // The messages when a signal ends a step before the job is known.
@@ -46,7 +50,26 @@ func (s *submission) patience() client.Patience {
 
 // submit submits the job exactly once, even if servers are lost meanwhile, and returns its number.
 func (s *submission) submit(ctx context.Context) (uint64, error) {
-	return s.network.submit(client.WithPatience(ctx, s.patience()), s.messages, s.cluster, s.spec)
+	ctx = client.WithPatience(ctx, s.patience())
+	if err := s.checkWithheld(ctx); err != nil {
+		return 0, err
+	}
+	return s.network.submit(ctx, s.messages, s.cluster, s.spec)
+}
+
+// checkWithheld refuses to submit a job that must wait to a server of an earlier version, which would run
+// it at once.
+func (s *submission) checkWithheld(ctx context.Context) error {
+	if !s.spec.GetHold() && len(s.spec.GetDependencies()) == 0 {
+		return nil
+	}
+	reply, err := unlessInterrupted(ctx, func(ctx context.Context) (*connect.Response[scorev1.GetVersionResponse], error) {
+		return s.cluster.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
+	})
+	if err == nil && reply.Msg.GetProtocol() < protocol.Holds {
+		err = errors.New("the cluster's servers do not know --hold and --dependency yet; 'scored server list' shows which are to be upgraded")
+	}
+	return err
 }
 
 // detach submits the job, prints its number and does not wait for it.

@@ -32,6 +32,8 @@ var once = map[string]string{
 	scorev1connect.JobServiceSubmitProcedure:                 "two jobs, unless it has a key, see KeyedSubmit",
 	scorev1connect.JobServiceSignalJobProcedure:              "two signals",
 	scorev1connect.JobServiceRequeueJobProcedure:             "the job may have restarted meanwhile, and would restart again",
+	scorev1connect.JobServiceHoldJobProcedure:                "somebody may have released the job meanwhile",
+	scorev1connect.JobServiceReleaseJobProcedure:             "somebody may have held the job meanwhile",
 	scorev1connect.ClusterServiceDrainNodeProcedure:          "somebody may have resumed the node meanwhile",
 	scorev1connect.ClusterServiceResumeNodeProcedure:         "somebody may have drained the node meanwhile",
 	scorev1connect.ClusterServiceRemoveNodeProcedure:         "a node of that name may have joined meanwhile",

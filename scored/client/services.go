@@ -81,6 +81,14 @@ func (j *jobs) RequeueJob(ctx context.Context, r *request[scorev1.RequeueJobRequ
 	return j.rest().RequeueJob(ctx, r)
 }
 
+func (j *jobs) HoldJob(ctx context.Context, r *request[scorev1.HoldJobRequest]) (*response[scorev1.HoldJobResponse], error) {
+	return j.rest().HoldJob(ctx, r)
+}
+
+func (j *jobs) ReleaseJob(ctx context.Context, r *request[scorev1.ReleaseJobRequest]) (*response[scorev1.ReleaseJobResponse], error) {
+	return j.rest().ReleaseJob(ctx, r)
+}
+
 func (j *jobs) WaitJob(ctx context.Context, r *request[scorev1.WaitJobRequest]) (*response[scorev1.WaitJobResponse], error) {
 	return j.rest().WaitJob(ctx, r)
 }

@@ -79,9 +79,11 @@ func (c *controller) onLaunched(j *job, p *part, at int64) {
 	if j.graceUntil != 0 {
 		j.graceUntil = c.now + c.killWait().Nanoseconds()
 	}
+	satisfied := c.startDependents(j)
 	c.proposeLazily(&statepb.Command{Command: &statepb.Command_MarkRunning{
-		MarkRunning: &statepb.MarkRunning{JobId: j.id, StartedNanos: j.started},
+		MarkRunning: &statepb.MarkRunning{JobId: j.id, StartedNanos: j.started, Met: numbersOf(satisfied)},
 	}}, c.now)
+	c.letStartAll(satisfied)
 	c.log("job started", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()), zap.Strings("nodes", j.nodeNames()))
 }
 
@@ -139,10 +141,12 @@ func (c *controller) becomeDone(j *job, v *scorev1.Verdict) {
 	}
 	j.state, j.verdict, j.ended, j.deadline, j.graceUntil, j.again = done, v, c.now, 0, 0, ""
 	c.forgetIdle(j)
+	satisfied := c.endDependents(j)
 	c.propose(&statepb.Command{Command: &statepb.Command_End{End: &statepb.End{
-		JobId: j.id, Verdict: v, Usage: j.usage(), Start: j.startTrace(),
+		JobId: j.id, Verdict: v, Usage: j.usage(), Start: j.startTrace(), Met: numbersOf(satisfied),
 	}}})
 	c.gang.Remove(gang.JobID(j.id))
+	c.letStartAll(satisfied)
 	c.placeDirty, c.planDirty = true, true
 	c.names.Drop(j.id)
 	c.sendPlaces(j)

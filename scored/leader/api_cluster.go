@@ -67,6 +67,12 @@ func (c *controller) snapshotStats() Stats {
 	s.Jobs = make(map[scorev1.JobState]int)
 	for _, j := range c.jobs {
 		s.Jobs[j.state]++
+		if j.hold != nil {
+			s.Held++
+		}
+		if len(j.unmet) > 0 {
+			s.Dependent++
+		}
 		if j.idle != nil && j.idle.shown != idle.Awake {
 			s.Idle++
 			if j.idle.shown == idle.Deadlocked {

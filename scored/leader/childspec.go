@@ -46,6 +46,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, ow
 	}
 	spec.CpusPerTask, spec.MemoryPerNodeBytes = 1, 0
 	spec.Exclusive, spec.Oversubscribe = false, true
+	spec.Hold, spec.Dependencies = false, nil
 	spec.Stdin, spec.StdinPattern = scorev1.StdinMode_STDIN_MODE_NONE, ""
 	spec.TimeLimitNanos, spec.WarnSignal, spec.WarnNanos = 0, 0, 0 // the child ends with the parent, and gets its signals
 	return spec, own, nil

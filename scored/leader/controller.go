@@ -37,17 +37,19 @@ type controller struct {
 	now        int64 // cluster nanoseconds of the input being handled
 	began      int64 // start of this leadership
 
-	gang     *gang.Machine
-	settings *scorev1.Settings
-	jobs     map[uint64]*job // unfinished, and lingering ones
-	nextJob  uint64
-	entered  map[submission]pendingSubmission // keys that the state does not have yet
-	nodes    map[string]*node
-	members  members
-	accounts accounts
-	names    *names.Table
-	asks     asks
-	timers   timers
+	gang       *gang.Machine
+	settings   *scorev1.Settings
+	jobs       map[uint64]*job // unfinished, and lingering ones
+	nextJob    uint64
+	entered    map[submission]pendingSubmission // keys that the state does not have yet
+	dependents dependents
+	doomed     []doomed // to be ended by advance
+	nodes      map[string]*node
+	members    members
+	accounts   accounts
+	names      *names.Table
+	asks       asks
+	timers     timers
 
 	rotation gang.Rotation
 	planTime int64 // no later plan takes effect before
@@ -70,9 +72,11 @@ type Stats struct {
 	Plans     uint64 // rotation plans made
 	// Idle and Deadlocked count running jobs that sleep; the former includes the latter.
 	Idle, Deadlocked int
-	Rows             int // of the present plan
-	NodesUp          int
-	Jobs             map[scorev1.JobState]int
+	// Held and Dependent count waiting jobs that are withheld; a job may be both.
+	Held, Dependent int
+	Rows            int // of the present plan
+	NodesUp         int
+	Jobs            map[scorev1.JobState]int
 }
 
 // newController returns the controller for the committed state. Nodes report what they know beyond
@@ -80,17 +84,18 @@ type Stats struct {
 func newController(config config, s *state.State, now int64) *controller {
 	c := &controller{
 		config: config, protocol: s.Protocol(), now: now, began: now,
-		settings:  s.Settings(),
-		jobs:      make(map[uint64]*job),
-		nextJob:   s.NextJob(),
-		entered:   make(map[submission]pendingSubmission),
-		nodes:     make(map[string]*node),
-		members:   newMembers(s),
-		accounts:  newAccounts(s),
-		asks:      asks{pending: make(map[uint64]*ask)},
-		rotation:  gang.Rotation{Term: config.term},
-		abandoned: make(chan struct{}),
-		stats:     Stats{Ended: make(map[scorev1.EndReason]uint64)},
+		settings:   s.Settings(),
+		jobs:       make(map[uint64]*job),
+		nextJob:    s.NextJob(),
+		entered:    make(map[submission]pendingSubmission),
+		dependents: make(dependents),
+		nodes:      make(map[string]*node),
+		members:    newMembers(s),
+		accounts:   newAccounts(s),
+		asks:       asks{pending: make(map[uint64]*ask)},
+		rotation:   gang.Rotation{Term: config.term},
+		abandoned:  make(chan struct{}),
+		stats:      Stats{Ended: make(map[scorev1.EndReason]uint64)},
 	}
 	c.gang = gang.New(gangConfig(c.settings))
 	c.names = names.New(func(node string) bool { return c.nodes[node].connected() })
@@ -112,6 +117,7 @@ func newController(config config, s *state.State, now int64) *controller {
 		}
 	}
 	c.linkChildren()
+	c.restoreDependents(s)
 	c.restoreSpawns()
 	c.resumeOrders(jobs)
 	c.restoreNames(s)
@@ -193,11 +199,12 @@ func (c *controller) expire(t timer) {
 	}
 }
 
-// placeAll places what can be placed. Placing can end jobs (that no longer fit), and ends free
-// places.
+// placeAll places what can be placed, and ends what can never be. Placing can end jobs (that no longer
+// fit), and ends free places.
 func (c *controller) placeAll() {
-	for c.placeDirty {
+	for c.placeDirty || len(c.doomed) > 0 {
 		c.placeDirty = false
+		c.endDoomed()
 		c.place()
 	}
 }

@@ -15,6 +15,8 @@ import (
 var (
 	ada   = &scorev1.Identity{Uid: 7, User: "ada"}
 	owner = Caller{UID: 7}
+	// operator is another user, who may do more.
+	operator = Caller{UID: 9, Role: scorev1.Role_ROLE_OPERATOR}
 )
 
 // fakeReplica commits to a state in memory, with delays and errors as a test wants.

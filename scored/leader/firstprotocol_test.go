@@ -33,6 +33,8 @@ func TestFirstProtocol(t *testing.T) {
 	for name, change := range map[string]func(*scorev1.JobSpec){
 		"recover": func(s *scorev1.JobSpec) { s.Recover = true },
 		"respawn": func(s *scorev1.JobSpec) { s.Respawn = 1 },
+		"hold":    func(s *scorev1.JobSpec) { s.Hold = true },
+		"after":   func(s *scorev1.JobSpec) { s.Dependencies = []*scorev1.Dependency{{Kind: after, JobIds: []uint64{1}}} },
 		"exclude": func(s *scorev1.JobSpec) { s.ExcludeList = []string{"n1"} },
 	} {
 		spec := jobSpec(1)
@@ -40,6 +42,9 @@ func TestFirstProtocol(t *testing.T) {
 		if _, err := w.submit(spec); !errors.Is(err, ErrState) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if err := w.b.hold(w.b.jobs[1], &scorev1.Hold{By: "ada"}); !errors.Is(err, ErrState) {
+		t.Errorf("held: %v", err)
 	}
 	w.receive("n1", prepared(1))
 	w.receive("n1", launched(1, w.b.now))

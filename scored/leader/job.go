@@ -98,6 +98,9 @@ type job struct {
 	// leader queued it.
 	queuedAfter uint64
 
+	hold  *scorev1.Hold                     // who keeps it in the queue; nil: nobody
+	unmet map[uint64]scorev1.DependencyKind // dependencies that are not satisfied, by the job that they are on
+
 	ownerDeadline int64 // when it ends without an owner; 0: none
 	watchers      []*Attachment
 	notes         []string

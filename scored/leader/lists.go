@@ -131,7 +131,7 @@ func (c *controller) listed(list *listing) []*scorev1.Job {
 		j, why := c.jobs[id], ""
 		if j.state == queued {
 			why = gang.ForTurn.String()
-			if explained[id] {
+			if explained[id] || j.withheld() {
 				why = c.waitingFor(j)
 			}
 		}
@@ -146,7 +146,7 @@ func (c *controller) listed(list *listing) []*scorev1.Job {
 func (c *controller) firstQueued() map[uint64]bool {
 	var ids []uint64
 	for id, j := range c.jobs {
-		if j.state == queued {
+		if j.state == queued && !j.withheld() {
 			ids = append(ids, id)
 		}
 	}

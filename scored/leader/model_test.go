@@ -76,7 +76,7 @@ func (s *simulation) changeLeader() {
 func (s *simulation) draw(t *rapid.T) {
 	a := rapid.SampledFrom(s.agents).Draw(t, "agent")
 	id := rapid.Uint64Range(1, max(s.b.nextJob, 2)-1).Draw(t, "job")
-	switch rapid.IntRange(0, 24).Draw(t, "what") {
+	switch rapid.IntRange(0, 26).Draw(t, "what") {
 	case 0, 1, 2:
 		s.drawSubmit(t)
 	case 3:
@@ -84,6 +84,16 @@ func (s *simulation) draw(t *rapid.T) {
 			s.kill(id)
 		} else {
 			s.cancel(id)
+		}
+	case 25:
+		if j := s.b.jobs[id]; j != nil {
+			_ = s.b.hold(j, &scorev1.Hold{By: "ada", Operator: rapid.Bool().Draw(t, "operator")}) // may be refused
+			s.settle()
+		}
+	case 26:
+		if j := s.b.jobs[id]; j != nil {
+			_ = s.b.release(j, rapid.SampledFrom([]Caller{owner, operator}).Draw(t, "caller"), "ada") // may be refused
+			s.settle()
 		}
 	case 24:
 		a.losePart(id)
@@ -148,6 +158,13 @@ func (s *simulation) drawSubmit(t *rapid.T) {
 	spec.Requeue = rapid.Bool().Draw(t, "requeue")
 	if rapid.IntRange(0, 3).Draw(t, "excludes") == 0 {
 		spec.ExcludeList = rapid.SliceOfN(rapid.SampledFrom([]string{"n1", "n2", "n3"}), 1, 2).Draw(t, "exclude")
+	}
+	spec.Hold = rapid.IntRange(0, 5).Draw(t, "hold") == 0
+	if rapid.IntRange(0, 2).Draw(t, "depends") == 0 {
+		for _, on := range rapid.SliceOfNDistinct(rapid.Uint64Range(1, s.b.nextJob), 1, 3, rapid.ID).Draw(t, "on") {
+			kind := rapid.SampledFrom([]scorev1.DependencyKind{after, afterAny, afterOK, afterNotOK}).Draw(t, "kind")
+			spec.Dependencies = append(spec.Dependencies, &scorev1.Dependency{Kind: kind, JobIds: []uint64{on}})
+		}
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "jobs") {
 		_, _ = s.submit(spec) // may be refused, or lost

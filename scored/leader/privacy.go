@@ -33,6 +33,7 @@ func redactedFor(job *scorev1.Job, caller Caller) *scorev1.Job {
 		EndedNanos: job.GetEndedNanos(), Row: job.GetRow(), AlsoRows: job.GetAlsoRows(), Places: job.GetPlaces(),
 		Verdict: publicVerdict(job.GetVerdict()), Usage: job.GetUsage(), WaitingFor: job.GetWaitingFor(),
 		ParentJob: job.GetParentJob(), Idle: publicIdleness(job.GetIdle()), Restarts: job.GetRestarts(),
+		Hold: job.GetHold(),
 	}
 }
 

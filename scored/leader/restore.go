@@ -56,7 +56,11 @@ func (c *controller) restoreJob(record *state.Job) {
 	if j.needsOwner() {
 		c.awaitOwner(j)
 	}
+	j.restoreWithheld(record)
 	if record.Phase == state.Queued {
+		if j.withheld() {
+			return
+		}
 		if err := c.gang.Submit(j.request); err != nil {
 			c.becomeDone(j, verdict(cluster, exitCluster, "after the server's restart the job no longer fits: %s; submit it again", plain(err)))
 		}

@@ -20,7 +20,7 @@ import (
 //	gone NAME                   its stream ends
 //	submit TASKS [KEY=VALUE...] a user submits a job; keys as in the code below
 //	say NODE MESSAGE JOB [...]  an agent says prepared, launched, exited, done ...
-//	cancel|kill|signal|requeue|because|attach|detach ...
+//	cancel|kill|signal|requeue|because|attach|detach|hold|release|waits ...
 //	drain|resume|remove NODE, states
 //	wait DURATION, restart [AHEAD] (another leader takes over), settings, names
 func TestScripts(t *testing.T) { pinned.Scripts(t, "testdata/*.txt", runScript) }
@@ -83,6 +83,20 @@ func (s *scripted) run(words []string) {
 	case "requeue": // job, reason
 		s.noteRefusal(s.b.requeueFor(s.b.jobs[s.number(words[1])], "ada", strings.Join(words[2:], " ")))
 		s.settle()
+	case "hold", "release": // job; and who does it, if not its owner
+		by, caller := "ada", owner
+		if len(words) > 2 {
+			by, caller = words[2], operator
+		}
+		j := s.b.jobs[s.number(words[1])]
+		if words[0] == "hold" {
+			s.noteRefusal(s.b.hold(j, &scorev1.Hold{By: by, Operator: caller.UID != j.user.GetUid()}))
+		} else {
+			s.noteRefusal(s.b.release(j, caller, by))
+		}
+		s.settle()
+	case "waits":
+		s.note("waits for %s", s.b.waitingFor(s.b.jobs[s.number(words[1])]))
 	case "because":
 		view := s.b.jobView(s.b.jobs[s.number(words[1])], "")
 		s.note("%d times: %s", view.GetRestarts(), view.GetBecause())
@@ -255,6 +269,16 @@ func (s *scripted) submitLine(words []string) {
 			spec.NodeList = strings.Split(value, ",")
 		case "exclude":
 			spec.ExcludeList = strings.Split(value, ",")
+		case "hold":
+			spec.Hold = true
+		case "after", "afterany", "afterok", "afternotok":
+			d := &scorev1.Dependency{Kind: map[string]scorev1.DependencyKind{
+				"after": after, "afterany": afterAny, "afterok": afterOK, "afternotok": afterNotOK,
+			}[key]}
+			for id := range strings.SplitSeq(value, ":") {
+				d.JobIds = append(d.JobIds, s.number(id))
+			}
+			spec.Dependencies = append(spec.Dependencies, d)
 		case "badexit":
 			spec.KillOnBadExit = true
 		case "priority":

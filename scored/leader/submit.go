@@ -62,6 +62,9 @@ func (c *controller) check(spec *scorev1.JobSpec) error {
 	if err := c.checkListed(spec); err != nil {
 		return err
 	}
+	if err := c.checkWithheld(spec); err != nil {
+		return err
+	}
 	return c.checkExcluded(spec)
 }
 
@@ -150,11 +153,14 @@ func (c *controller) queue(j *job) error {
 	}
 	c.nextJob++
 	c.addJob(j)
+	if c.withhold(j); j.withheld() {
+		c.gang.Remove(gang.JobID(j.id)) // it could run some day
+	}
 	spec, inherits := c.entrySpec(j)
 	j.queuedAfter = c.urgent
 	command := &statepb.Submit{
 		JobId: j.id, Spec: spec, Inherits: inherits, User: j.user, ParentJob: j.parents, Preput: pairs(j.preput), MemoryPerNodeBytes: uint64(j.memory),
-		SpawnedBy: c.requestBy(j.spawnedBy),
+		SpawnedBy: c.requestBy(j.spawnedBy), Hold: j.hold, Unmet: j.unmetJobs(),
 	}
 	c.propose(&statepb.Command{Command: &statepb.Command_Submit{Submit: command}})
 	c.putKey(j, command)
@@ -273,6 +279,9 @@ const textBytes = 24
 // in two encoded ones.
 const namedBytes = 40
 
+// dependencyBytes is what a dependency takes besides: it is in two indices.
+const dependencyBytes = 64
+
 // specBytes returns what a spec takes in memory.
 func specBytes(spec *scorev1.JobSpec) int {
 	named := len(spec.GetNodeList()) + len(spec.GetExcludeList())
@@ -280,7 +289,11 @@ func specBytes(spec *scorev1.JobSpec) int {
 	for _, c := range spec.GetCommands() {
 		texts += len(c.GetArgv()) + len(c.GetEnv())
 	}
-	return proto.Size(spec) + texts*textBytes + named*namedBytes
+	dependencies := 0
+	for _, d := range spec.GetDependencies() {
+		dependencies += len(d.GetJobIds())
+	}
+	return proto.Size(spec) + texts*textBytes + named*namedBytes + dependencies*dependencyBytes
 }
 
 // listedSpec returns the spec for lists and other users, without the environment: it may hold

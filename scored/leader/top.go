@@ -42,6 +42,7 @@ func (c *controller) topJob(j *job, kept int64) *scorev1.TopJob {
 		JobId: j.id, Name: j.spec.GetName(), User: j.user.GetUser(), State: j.state, Ranks: j.spec.GetTasks(),
 		Nodes: uint32(len(j.parts)), Row: int32(j.row), Usage: j.usage(),
 		Idle: publicIdleness(c.idleView(j)), // anybody may see top
+		Hold: j.hold,
 	}
 	for _, p := range j.parts {
 		if r := &p.rates; r.at != 0 && c.now-r.at <= kept && !p.done {

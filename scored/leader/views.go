@@ -21,7 +21,7 @@ func (c *controller) jobView(j *job, waitingFor string) *scorev1.Job {
 		Id: j.id, Spec: j.listed, User: j.user, State: j.state,
 		SubmittedNanos: j.submitted, StartedNanos: j.started, EndedNanos: j.ended,
 		Row: int32(j.row), Places: c.nodePlaces(j), Verdict: j.verdict, ParentJob: j.parents,
-		WaitingFor: waitingFor, Idle: c.idleView(j), Restarts: j.restarts, Because: j.because,
+		WaitingFor: waitingFor, Idle: c.idleView(j), Restarts: j.restarts, Because: j.because, Hold: j.hold,
 	}
 	if j.state != queued {
 		view.Usage = j.usage()
@@ -63,6 +63,9 @@ func (c *controller) waitingFor(j *job) string {
 	if j.state != queued {
 		return ""
 	}
+	if j.withheld() {
+		return j.withheldFor()
+	}
 	e, ok := c.gang.Explain(gang.JobID(j.id), c.now)
 	if !ok || e.Running {
 		return ""
@@ -82,6 +85,9 @@ func reasonWords(reasons []gang.Reason) string {
 }
 
 func (c *controller) explain(j *job) *scorev1.ExplainJobResponse {
+	if j.state == queued && j.withheld() {
+		return j.explainWithheld()
+	}
 	e, ok := c.gang.Explain(gang.JobID(j.id), c.now)
 	if !ok {
 		return &scorev1.ExplainJobResponse{Lines: []string{"the job is done"}}

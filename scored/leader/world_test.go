@@ -163,6 +163,11 @@ func (w *world) commit(commands []*statepb.Command) {
 	if err := w.log.Apply(decoded); err != nil {
 		w.t.Fatalf("the controller decided what does not fit the state: %v\n%v\n%s", err, commands, w.seen.String())
 	}
+	for _, command := range commands {
+		if command.GetAllocate() != nil {
+			w.checkStart(command.GetAllocate().GetJobId())
+		}
+	}
 	texts := make([]string, len(commands))
 	for i, command := range commands {
 		texts[i] = commandText(command)

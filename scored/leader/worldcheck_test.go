@@ -6,6 +6,8 @@ import (
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // checkCommand fails on a command that must not be in this log, and on a job that ends otherwise
@@ -56,11 +58,56 @@ func (w *world) check() {
 		}
 	}
 	w.checkAccounts()
+	w.checkWithheld()
 	if w.b.names.Len() != len(w.log.Names()) {
 		w.t.Fatalf("%d names in the controller, %d in the log", w.b.names.Len(), len(w.log.Names()))
 	}
 	if _, term := w.b.rotation, w.b.rotation.Term; term != w.b.term {
 		w.t.Fatalf("plan of term %d in term %d", term, w.b.term)
+	}
+}
+
+// checkWithheld: each job that waits is in the matrix unless something withholds it, and each job that it
+// waits for can still start or end.
+func (w *world) checkWithheld() {
+	w.t.Helper()
+	waiting, unmet, indexed := 0, 0, 0
+	for _, j := range w.b.jobs {
+		if j.state != queued {
+			continue
+		}
+		if !j.withheld() {
+			waiting++
+		}
+		for on := range j.unmet {
+			unmet++
+			if other := w.b.jobs[on]; other == nil || other.state == done || w.b.dependents[on][j.id] != j {
+				w.t.Fatalf("job %d waits in vain for job %d\n%s", j.id, on, w.seen.String())
+			}
+		}
+	}
+	for _, jobs := range w.b.dependents {
+		indexed += len(jobs)
+	}
+	if got := w.b.gang.Waiting(); got != waiting || unmet != indexed {
+		w.t.Fatalf("%d jobs in the matrix, want %d; of %d dependencies %d are known\n%s", got, waiting, unmet, indexed, w.seen.String())
+	}
+}
+
+// checkStart fails if a job was given places before what it waits for.
+func (w *world) checkStart(id uint64) {
+	w.t.Helper()
+	for on, kind := range kindsOf(w.log.Job(id).Spec) {
+		other := w.log.Job(on)
+		if other == nil {
+			continue // it has ended long ago
+		}
+		ended, ok := other.Phase == state.Done, other.Verdict.GetExitCode() == 0
+		if is := map[scorev1.DependencyKind]bool{
+			after: ended || other.Started != 0 || other.Restarts > 0, afterAny: ended, afterOK: ended && ok, afterNotOK: ended && !ok,
+		}; w.log.Job(id).Parent == 0 && !is[kind] {
+			w.t.Fatalf("job %d starts %v job %d, which is in %v\n%s", id, kind, on, other.Phase, w.seen.String())
+		}
 	}
 }
 
@@ -98,6 +145,9 @@ func (w *world) checkAccounts() {
 
 func (w *world) checkJob(j *job, record *state.Job) {
 	w.t.Helper()
+	if unmet := j.unmetJobs(); record.Phase == state.Queued && (!proto.Equal(j.hold, record.Hold) || !slices.Equal(unmet, record.Unmet)) {
+		w.t.Fatalf("job %d is held by %v and waits for %v, in the log by %v for %v\n%s", j.id, j.hold, unmet, record.Hold, record.Unmet, w.seen.String())
+	}
 	if j.state == done && j.verdict == nil {
 		w.t.Fatalf("job %d is done without a verdict", j.id)
 	}

@@ -23,7 +23,19 @@ func commandText(command *statepb.Command) string {
 		}
 		return "DrainNode " + c.DrainNode.GetNode() + " no more"
 	case *statepb.Command_Submit:
-		return fmt.Sprint("Submit ", c.Submit.GetJobId())
+		text := fmt.Sprint("Submit ", c.Submit.GetJobId())
+		if c.Submit.GetHold() != nil {
+			text += " held"
+		}
+		if len(c.Submit.GetUnmet()) > 0 {
+			text += fmt.Sprint(" after ", c.Submit.GetUnmet())
+		}
+		return text
+	case *statepb.Command_HoldJob:
+		if h := c.HoldJob.GetHold(); h != nil {
+			return fmt.Sprintf("HoldJob %d by %s operator %v", c.HoldJob.GetJobId(), h.GetBy(), h.GetOperator())
+		}
+		return fmt.Sprintf("HoldJob %d no more", c.HoldJob.GetJobId())
 	case *statepb.Command_Allocate:
 		text := fmt.Sprintf("Allocate %d row %d", c.Allocate.GetJobId(), c.Allocate.GetRow())
 		for _, p := range c.Allocate.GetPlaces() {
@@ -49,9 +61,9 @@ func commandText(command *statepb.Command) string {
 	case *statepb.Command_OrderRequeue:
 		return fmt.Sprintf("OrderRequeue %d %q", c.OrderRequeue.GetJobId(), c.OrderRequeue.GetBecause())
 	case *statepb.Command_MarkRunning:
-		return fmt.Sprint("MarkRunning ", c.MarkRunning.GetJobId())
+		return fmt.Sprint("MarkRunning ", c.MarkRunning.GetJobId()) + metText(c.MarkRunning.GetMet())
 	case *statepb.Command_End:
-		return fmt.Sprintf("End %d %s", c.End.GetJobId(), verdictText(c.End.GetVerdict()))
+		return fmt.Sprintf("End %d %s", c.End.GetJobId(), verdictText(c.End.GetVerdict())) + metText(c.End.GetMet())
 	case *statepb.Command_SetSettings:
 		return fmt.Sprintf("SetSettings slice %v rows %d", time.Duration(c.SetSettings.GetSettings().GetSliceNanos()), c.SetSettings.GetSettings().GetMaxRows())
 	case *statepb.Command_PublishName:
@@ -60,6 +72,13 @@ func commandText(command *statepb.Command) string {
 		return fmt.Sprintf("UnpublishName %d %s", c.UnpublishName.GetJobId(), c.UnpublishName.GetService())
 	}
 	return fmt.Sprintf("%T", command.GetCommand())
+}
+
+func metText(met []uint64) string {
+	if len(met) == 0 {
+		return ""
+	}
+	return fmt.Sprint(" met ", met)
 }
 
 func verdictText(v *scorev1.Verdict) string {

@@ -119,6 +119,8 @@ func (c *collector) collectStats(out chan<- prometheus.Metric, stats leader.Stat
 	}
 	c.gauge(out, jobsIdle, stats.Idle)
 	c.gauge(out, jobsDeadlocked, stats.Deadlocked)
+	c.gauge(out, jobsHeld, stats.Held)
+	c.gauge(out, jobsDependent, stats.Dependent)
 	c.counter(out, jobsSubmitted, stats.Submitted)
 	c.counter(out, jobsLaunched, stats.Launches)
 	c.counter(out, plans, stats.Plans)

@@ -5,6 +5,8 @@ const (
 	jobs             = "score_jobs"
 	jobsIdle         = "score_jobs_idle"
 	jobsDeadlocked   = "score_jobs_deadlocked"
+	jobsHeld         = "score_jobs_held"
+	jobsDependent    = "score_jobs_dependent"
 	jobsSubmitted    = "score_jobs_submitted_total"
 	jobsLaunched     = "score_jobs_launched_total"
 	jobsEnded        = "score_jobs_ended_total"
@@ -53,6 +55,8 @@ var Table = []Info{
 	{jobs, "Jobs that have not ended, by state.", "jobs", []string{"state"}},
 	{jobsIdle, "Running jobs with all ranks asleep until a message comes; they get no slices.", "jobs", nil},
 	{jobsDeadlocked, "Idle jobs that nothing outside can wake.", "jobs", nil},
+	{jobsHeld, "Waiting jobs that are held.", "jobs", nil},
+	{jobsDependent, "Waiting jobs that wait for other jobs to start or end.", "jobs", nil},
 	{jobsSubmitted, "Jobs committed since the server began to lead.", "jobs", nil},
 	{jobsLaunched, "Jobs put into the rotation plan since the server began to lead.", "jobs", nil},
 	{jobsEnded, "Jobs ended since the server began to lead, by reason.", "jobs", []string{"reason"}},

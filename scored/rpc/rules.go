@@ -43,6 +43,8 @@ var rules = map[string]rule{
 	scorev1connect.JobServiceCancelJobProcedure:              owner,
 	scorev1connect.JobServiceSignalJobProcedure:              owner,
 	scorev1connect.JobServiceRequeueJobProcedure:             owner,
+	scorev1connect.JobServiceHoldJobProcedure:                owner,
+	scorev1connect.JobServiceReleaseJobProcedure:             owner,
 	scorev1connect.JobServiceWaitJobProcedure:                public,
 	scorev1connect.JobServiceListChannelsProcedure:           own,
 	scorev1connect.JobServiceStageProcedure:                  anybody,

@@ -201,6 +201,24 @@ func (u users) RequeueJob(ctx context.Context, r *connect.Request[scorev1.Requeu
 	return respond(&scorev1.RequeueJobResponse{}, u.Leader.Requeue(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser(), r.Msg.GetReason()))
 }
 
+// HoldJob implements JobServiceHandler.
+func (u users) HoldJob(ctx context.Context, r *connect.Request[scorev1.HoldJobRequest]) (*connect.Response[scorev1.HoldJobResponse], error) {
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return respond(&scorev1.HoldJobResponse{}, u.Leader.Hold(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()))
+}
+
+// ReleaseJob implements JobServiceHandler.
+func (u users) ReleaseJob(ctx context.Context, r *connect.Request[scorev1.ReleaseJobRequest]) (*connect.Response[scorev1.ReleaseJobResponse], error) {
+	identity, err := identityOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return respond(&scorev1.ReleaseJobResponse{}, u.Leader.Release(ctx, r.Msg.GetJobId(), callerOf(ctx), identity.GetUser()))
+}
+
 // SignalJob implements JobServiceHandler.
 func (u users) SignalJob(ctx context.Context, r *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error) {
 	return respond(&scorev1.SignalJobResponse{}, u.Leader.Signal(ctx, r.Msg.GetJobId(), r.Msg.GetSignal(), callerOf(ctx)))

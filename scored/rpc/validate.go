@@ -46,7 +46,9 @@ func checkSpec(s *scorev1.JobSpec) error {
 	if s == nil {
 		return invalid("the submission holds no job")
 	}
-	for _, check := range []func(*scorev1.JobSpec) error{checkNumbers, checkProgram, checkNames, checkPatterns, checkTerminal, checkEnums, checkStaged} {
+	for _, check := range []func(*scorev1.JobSpec) error{
+		checkNumbers, checkProgram, checkNames, checkPatterns, checkTerminal, checkEnums, checkStaged, checkDependencies,
+	} {
 		if err := check(s); err != nil {
 			return err
 		}
@@ -180,6 +182,28 @@ func checkPatterns(s *scorev1.JobSpec) error {
 	}
 	if s.GetDetached() && s.GetStdoutPattern() == "" {
 		return invalid("a detached job needs a file for its output; name one with -o")
+	}
+	return nil
+}
+
+// checkDependencies refuses dependencies that contradict each other, or are too many.
+func checkDependencies(s *scorev1.JobSpec) error {
+	named := make(map[uint64]bool)
+	for _, d := range s.GetDependencies() {
+		if _, ok := scorev1.DependencyKind_name[int32(d.GetKind())]; !ok || d.GetKind() == 0 || len(d.GetJobIds()) == 0 {
+			return invalid("a dependency of kind %d on %d jobs is unknown", d.GetKind(), len(d.GetJobIds()))
+		}
+		for _, id := range d.GetJobIds() {
+			switch {
+			case id == 0:
+				return invalid("--dependency names job 0, and jobs are numbered from 1")
+			case named[id]:
+				return invalid("--dependency names job %d twice; it can satisfy one dependency only", id)
+			case len(named) == api.MaxDependencies:
+				return invalid("--dependency names more than %d jobs; let a job in between wait for some of them", api.MaxDependencies)
+			}
+			named[id] = true
+		}
 	}
 	return nil
 }

@@ -110,6 +110,12 @@ func TestBadSpecs(t *testing.T) {
 		{"long directory", func(s *scorev1.JobSpec) { s.WorkDir = "/" + long(5000) }, "the working directory is longer than 4095 bytes"},
 		{"many nodes", func(s *scorev1.JobSpec) { s.NodeList = make([]string, 5000) }, "the list names 5000 nodes, more than 4096"},
 		{"many excluded nodes", func(s *scorev1.JobSpec) { s.ExcludeList = make([]string, 5000) }, "the list names 5000 nodes, more than 4096"},
+		{"dependency on job 0", dependsOn(4, 0), "--dependency names job 0, and jobs are numbered from 1"},
+		{"the same job twice", dependsOn(3, 7, 8, 7), "--dependency names job 7 twice; it can satisfy one dependency only"},
+		{"many dependencies", dependsOn(2, manyJobs...), "--dependency names more than 256 jobs; let a job in between wait for some of them"},
+		{"no kind", dependsOn(0, 7), "a dependency of kind 0 on 1 jobs is unknown"},
+		{"odd kind", dependsOn(99, 7), "a dependency of kind 99 on 1 jobs is unknown"},
+		{"dependency on nothing", dependsOn(1), "a dependency of kind 1 on 0 jobs is unknown"},
 		{"odd excluded node", func(s *scorev1.JobSpec) { s.ExcludeList = []string{"a\nb"} }, "a node's name holds control characters"},
 		{"empty node", func(s *scorev1.JobSpec) { s.NodeList = []string{""} }, "the list of nodes holds an empty name"},
 		{"odd node", func(s *scorev1.JobSpec) { s.NodeList = []string{"a\nb"} }, "a node's name holds control characters"},
@@ -201,3 +207,16 @@ func FuzzCheckSpec(f *testing.F) {
 		}
 	})
 }
+
+func dependsOn(kind scorev1.DependencyKind, on ...uint64) func(*scorev1.JobSpec) {
+	return func(s *scorev1.JobSpec) { s.Dependencies = []*scorev1.Dependency{{Kind: kind, JobIds: on}} }
+}
+
+// manyJobs are one more than a job may wait for.
+var manyJobs = func() []uint64 {
+	ids := make([]uint64, api.MaxDependencies+1)
+	for i := range ids {
+		ids[i] = uint64(i + 1)
+	}
+	return ids
+}()

@@ -59,6 +59,8 @@ func (s *State) apply(command *statepb.Command, now int64) error {
 		return s.markRunning(c.MarkRunning)
 	case *statepb.Command_End:
 		return s.end(c.End, now)
+	case *statepb.Command_HoldJob:
+		return s.holdJob(c.HoldJob)
 	case *statepb.Command_SetSettings:
 		return s.setSettings(c.SetSettings, now)
 	case *statepb.Command_PublishName:

@@ -42,6 +42,15 @@ func requeue(id JobID) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_Requeue{Requeue: &statepb.Requeue{JobId: id}}}
 }
 
+// held holds a job or, by nobody, releases it.
+func held(id JobID, by string) *statepb.Command {
+	c := &statepb.HoldJob{JobId: id}
+	if by != "" {
+		c.Hold = &scorev1.Hold{By: by}
+	}
+	return &statepb.Command{Command: &statepb.Command_HoldJob{HoldJob: c}}
+}
+
 func markRunning(id JobID) *statepb.Command {
 	return &statepb.Command{Command: &statepb.Command_MarkRunning{MarkRunning: &statepb.MarkRunning{JobId: id, StartedNanos: 5}}}
 }

@@ -17,6 +17,9 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 	case s.Unfinished() >= MaxUnfinished:
 		return fmt.Errorf("%w: %d unfinished jobs", ErrTooMany, MaxUnfinished)
 	}
+	if err := checkUnmet(c.GetJobId(), c.GetUnmet()); err != nil {
+		return err
+	}
 	spec, err := s.specOf(c)
 	if err != nil {
 		return err
@@ -28,6 +31,7 @@ func (s *State) submit(c *statepb.Submit, now int64) error {
 		ID: c.GetJobId(), Spec: spec, User: c.GetUser(), Parent: c.GetParentJob(),
 		Preput: pairsFromProto(c.GetPreput()), MemoryPerNode: c.GetMemoryPerNodeBytes(),
 		Phase: Queued, Submitted: now, Row: -1, SpawnedBy: nameRequest(c.GetSpawnedBy()),
+		Hold: c.GetHold(), Unmet: c.GetUnmet(),
 	}
 	s.shareEnvironment(job)
 	put(s, s.jobs, job.ID, job)
@@ -139,7 +143,7 @@ func (s *State) markRunning(c *statepb.MarkRunning) error {
 	next := *job
 	next.Phase, next.Started = Running, c.GetStartedNanos()
 	put(s, s.jobs, job.ID, &next)
-	return nil
+	return s.meet(job.ID, c.GetMet())
 }
 
 func (s *State) end(c *statepb.End, now int64) error {
@@ -156,9 +160,10 @@ func (s *State) end(c *statepb.End, now int64) error {
 	s.book(job, next.Usage, 1, now)
 	next.Spec = finishedSpec(job.Spec)
 	next.Preput, next.Ordered, next.Ending = nil, "", nil
+	next.Hold, next.Unmet = nil, nil
 	s.unpublishAll(&next)
 	put(s, s.jobs, job.ID, &next)
 	s.keepFinished(&next)
 	s.keepKey(job.ID)
-	return nil
+	return s.meet(job.ID, c.GetMet())
 }

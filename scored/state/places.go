@@ -11,7 +11,10 @@ func (s *State) allocate(c *statepb.Allocate, now int64) error {
 	if err != nil {
 		return err
 	}
-	if c.GetRow() < 0 {
+	switch {
+	case job.Withheld():
+		return fmt.Errorf("%w: job %d may not start yet", ErrPhase, job.ID)
+	case c.GetRow() < 0:
 		return fmt.Errorf("%w: row %d", ErrCommand, c.GetRow())
 	}
 	places, err := s.places(c.GetPlaces(), job.Spec.GetTasks())

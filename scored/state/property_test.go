@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -32,15 +33,24 @@ func drawCommand(d *dice, s *State) *statepb.Command {
 		if d.once(2) {
 			c.GetSubmit().Key, c.GetSubmit().Digest = drawKey(d), make([]byte, DigestBytes)
 		}
+		if d.once(3) {
+			c.GetSubmit().Unmet = []uint64{id}
+		}
 		return c
 	case 4, 5:
 		return drawAllocate(d, s, id)
 	case 6:
 		return pick(d, []*statepb.Command{moveRow(id, 1), requeue(id), restart(id, d.amount())})
 	case 7, 8:
-		return markRunning(id)
+		c := markRunning(id)
+		if d.once(2) {
+			c.GetMarkRunning().Met = waitingFor(s, id)
+		}
+		return c
 	case 9:
-		return end(id)
+		c := end(id)
+		c.GetEnd().Met = waitingFor(s, id)
+		return c
 	case 10:
 		return settings(int64(d.upTo(3)), uint32(d.upTo(3)))
 	case 11:
@@ -50,7 +60,7 @@ func drawCommand(d *dice, s *State) *statepb.Command {
 	case 13:
 		return charge(id, d.amount(), d.amount())
 	case 14:
-		return halfLife(int64(d.upTo(20)))
+		return pick(d, []*statepb.Command{halfLife(int64(d.upTo(20))), held(id, "ada"), held(id, "")})
 	default:
 		if names := s.Names(); len(names) > 0 && !d.once(4) {
 			name := pick(d, names)
@@ -58,6 +68,16 @@ func drawCommand(d *dice, s *State) *statepb.Command {
 		}
 		return pick(d, []*statepb.Command{publish(id, service), unpublish(id, service)})
 	}
+}
+
+// waitingFor returns the jobs that wait for a job.
+func waitingFor(s *State, on JobID) (jobs []uint64) {
+	for _, job := range s.Jobs() {
+		if slices.Contains(job.Unmet, on) {
+			jobs = append(jobs, job.ID)
+		}
+	}
+	return jobs
 }
 
 // drawAllocate distributes the job's ranks over the nodes.

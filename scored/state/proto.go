@@ -48,7 +48,7 @@ func jobFromProto(j *statepb.Job) *Job {
 		Row: j.GetRow(), Gang: j.GetGang(), Attempts: j.GetAttempts(), Verdict: j.GetVerdict(), Usage: j.GetUsage(),
 		HeldCPUs: j.GetHeldCpus(), Allocated: j.GetAllocatedNanos(), Start: j.GetStart(),
 		Restarts: j.GetRestarts(), Earlier: j.GetEarlier(), Because: j.GetBecause(), Ordered: j.GetOrdered(), Ending: j.GetEnding(),
-		SpawnedBy: nameRequest(j.GetSpawnedBy()),
+		SpawnedBy: nameRequest(j.GetSpawnedBy()), Hold: j.GetHold(), Unmet: j.GetUnmet(),
 	}
 	for i, p := range j.GetPlaces() {
 		place := Place{Node: p.GetNode(), Ranks: p.GetRanks(), CPUs: p.GetCpus()}
@@ -70,7 +70,7 @@ func (j *Job) proto() *statepb.Job {
 		Row: j.Row, Gang: j.Gang, Attempts: j.Attempts, Verdict: j.Verdict, Usage: j.Usage,
 		HeldCpus: j.HeldCPUs, AllocatedNanos: j.Allocated, Start: j.Start,
 		Restarts: j.Restarts, Earlier: j.Earlier, Because: j.Because, Ordered: j.Ordered, Ending: j.Ending,
-		SpawnedBy: j.SpawnedBy.proto(),
+		SpawnedBy: j.SpawnedBy.proto(), Hold: j.Hold, Unmet: j.Unmet,
 	}
 	for _, p := range j.Places {
 		record.Places = append(record.Places, &statepb.Place{Node: p.Node, Ranks: p.Ranks, Cpus: p.CPUs})

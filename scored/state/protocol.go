@@ -50,6 +50,8 @@ func Needs(command *statepb.Command) uint32 {
 			return protocol.Exclude
 		case c.Submit.GetSpawnedBy() != nil:
 			return protocol.Answers
+		case c.Submit.GetHold() != nil || len(c.Submit.GetUnmet()) > 0 || spec.GetHold() || len(spec.GetDependencies()) > 0:
+			return protocol.Holds
 		}
 	case *statepb.Command_Requeue:
 		if c.Requeue.GetBecause() != "" {
@@ -65,6 +67,16 @@ func Needs(command *statepb.Command) uint32 {
 	case *statepb.Command_UnpublishName:
 		if c.UnpublishName.GetBy() != nil {
 			return protocol.Answers
+		}
+	case *statepb.Command_HoldJob:
+		return protocol.Holds
+	case *statepb.Command_MarkRunning:
+		if len(c.MarkRunning.GetMet()) > 0 {
+			return protocol.Holds
+		}
+	case *statepb.Command_End:
+		if len(c.End.GetMet()) > 0 {
+			return protocol.Holds
 		}
 	case *statepb.Command_OrderRequeue, *statepb.Command_OrderEnd:
 		return protocol.Orders

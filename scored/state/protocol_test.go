@@ -182,10 +182,17 @@ func TestNeeds(t *testing.T) {
 	because.GetRequeue().Because = "n1 was lost"
 	spawned := submit(1, 1)
 	spawned.GetSubmit().SpawnedBy = &statepb.NameRequest{JobId: 1}
+	hold, depends, met := submit(1, 1), submit(1, 1), end(1)
+	hold.GetSubmit().Spec.Hold = true
+	depends.GetSubmit().Spec.Dependencies = []*scorev1.Dependency{{JobIds: []uint64{1}}}
+	met.GetEnd().Met = []uint64{2}
 	for want, commands := range map[uint32][]*statepb.Command{
 		protocol.First: {nil, {}, submit(1, 1), requeue(1), end(1), history(0)},
-		2:              {keyed(1, "k"), recovering, excluding, spawned, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2)},
-		9:              {raise(9)},
+		2: {
+			keyed(1, "k"), recovering, excluding, spawned, because, orderRequeue(1), orderEnd(1, scorev1.EndReason_END_REASON_CANCELLED), history(5), raise(2),
+			hold, depends, met, held(1, "ada"), held(1, ""),
+		},
+		9: {raise(9)},
 	} {
 		for _, c := range commands {
 			if got := Needs(c); got != want {

@@ -71,6 +71,10 @@ type Job struct {
 	Ordered string
 	// Ending is the end that the job gets once none of its processes is left; nil: not decided.
 	Ending *scorev1.Verdict
+	// Hold is who keeps the job in the queue; nil: nobody.
+	Hold *scorev1.Hold
+	// Unmet are the jobs, ascending, on which it has dependencies that are not satisfied.
+	Unmet []JobID
 
 	Verdict *scorev1.Verdict    // set when Done
 	Usage   *scorev1.Usage      // charged to its user so far

@@ -66,6 +66,18 @@ func exampleJobs() []*scorev1.Job {
 	}
 }
 
+// exampleHeld is a held job that waits for others, too. Lists do not have it.
+func exampleHeld() *scorev1.Job {
+	return &scorev1.Job{
+		Id: 7, User: &scorev1.Identity{Uid: 1000, User: "ann"}, State: scorev1.JobState_JOB_STATE_QUEUED, SubmittedNanos: at(6), Row: -1,
+		WaitingFor: "its release: held by root and job 3 to end with exit code 0", Hold: &scorev1.Hold{By: "root", Operator: true},
+		Spec: &scorev1.JobSpec{
+			Name: "next", Argv: []string{"./next"}, WorkDir: "/", Tasks: 2, Hold: true,
+			Dependencies: []*scorev1.Dependency{{Kind: scorev1.DependencyKind_DEPENDENCY_KIND_AFTER_OK, JobIds: []uint64{3, 4}}},
+		},
+	}
+}
+
 func exampleUsers(name string) ([]*scorev1.User, error) {
 	ann := &scorev1.User{
 		Uid: 1000, Name: "ann", Role: scorev1.Role_ROLE_OPERATOR, Share: 200, CpuMicros: 7.2e9, HeldMicros: 7.3e9, RecentMicros: 1e9,
@@ -143,7 +155,7 @@ func exampleSwitches(r *scorev1.SwitchMetricsRequest) *scorev1.SwitchMetricsResp
 // example is a cluster with a bit of everything.
 func example(t *testing.T) clienttest.Daemon {
 	find := func(id uint64) (*scorev1.Job, error) {
-		for _, job := range exampleJobs() {
+		for _, job := range append(exampleJobs(), exampleHeld()) {
 			if job.GetId() == id {
 				return job, nil
 			}
@@ -202,6 +214,18 @@ func example(t *testing.T) clienttest.Daemon {
 		Requeue: func(r *scorev1.RequeueJobRequest) error {
 			if r.GetJobId() == 4 && r.GetReason() == "disk" {
 				return connect.NewError(connect.CodeFailedPrecondition, errors.New("job 4 waits in the queue"))
+			}
+			return nil
+		},
+		Hold: func(id uint64) error {
+			if id == 3 {
+				return connect.NewError(connect.CodeFailedPrecondition, errors.New("job 3 does not wait any more"))
+			}
+			return nil
+		},
+		Release: func(id uint64) error {
+			if id == 7 {
+				return connect.NewError(connect.CodePermissionDenied, errors.New("job 7 is held by root"))
 			}
 			return nil
 		},

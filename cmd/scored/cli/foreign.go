@@ -49,10 +49,8 @@ var foreign = map[string]map[string]string{
 		"tail":     useAttach,
 		"restart":  "'scored job requeue' runs a job again",
 		"history":  useHistory,
-		"hold":     noHold,
-		"release":  noHold,
-		"suspend":  noHold,
-		"resume":   noHold,
+		"suspend":  noStop,
+		"resume":   noStop,
 		"update":   noUpdate,
 		"modify":   noUpdate,
 		"set":      noUpdate,
@@ -105,7 +103,7 @@ const (
 	useDrain        = "'scored node drain' lets a node take no new jobs"
 	useResume       = "'scored node resume' lets a drained node take jobs again"
 	useJournal      = "'journalctl -u score-server -u score-agent' shows the log of the daemons, which goes to standard error"
-	noHold          = "a job cannot be held; 'scored job cancel' ends it, and it can be submitted again"
+	noStop          = "a job that runs cannot be stopped; 'scored job hold' keeps one that waits from its start"
 	noUpdate        = "a job keeps what it was submitted with; end it, and submit it again"
 	useToken        = "'scored token create' makes a token, with which a node joins: 'scored token create | ssh NODE scored join -'"
 	useServerToken  = "'scored token create --role server' makes a token, with which a server joins"

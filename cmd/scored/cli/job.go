@@ -16,9 +16,9 @@ import (
 )
 
 func jobCommand(c *caller) *cobra.Command {
-	return parent("job", "list, show, explain, signal, requeue and cancel jobs",
+	return parent("job", "list, show, explain, hold, signal, requeue and cancel jobs",
 		jobListCommand(c), jobShowCommand(c), jobExplainCommand(c), jobAttachCommand(c),
-		jobCancelCommand(c), jobSignalCommand(c), jobRequeueCommand(c), jobWaitCommand(c), jobDumpCommand(c))
+		jobCancelCommand(c), jobHoldCommand(c), jobReleaseCommand(c), jobSignalCommand(c), jobRequeueCommand(c), jobWaitCommand(c), jobDumpCommand(c))
 }
 
 // parseJob reads a job number.
@@ -68,7 +68,8 @@ func jobListCommand(c *caller) *cobra.Command {
 in (ROW), the time that its gang was on (RUN TIME) and in how many slices (SLICES), and
 where it runs, or what it waits for (WHERE). 'scored job explain' says more about one.
 
-States: queued, it waits for nodes; starting, its nodes prepare; running; ending, its
+States: queued, it waits for nodes or other jobs; held, until 'scored job release';
+starting, its nodes prepare; running; ending, its
 ranks are being ended; done.`,
 		Example: `  scored job list -u ann
   scored job list -s queued

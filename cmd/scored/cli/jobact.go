@@ -16,6 +16,9 @@ import (
 // runningJobs are the states of jobs that have ranks.
 var runningJobs = []scorev1.JobState{scorev1.JobState_JOB_STATE_RUNNING}
 
+// waitingJobs are the states of jobs that can be held.
+var waitingJobs = []scorev1.JobState{scorev1.JobState_JOB_STATE_QUEUED}
+
 // eachOf calls act for every job. It goes on after errors and returns them all, since a command to
 // end five jobs must not stop at the first that has already ended.
 func eachOf(ids []uint64, act func(id uint64) error) error {
@@ -107,6 +110,57 @@ ranks there may still run.
 		}),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`why`, for 'scored job show'")
+	choice.add(c, command)
+	return command
+}
+
+func jobHoldCommand(c *caller) *cobra.Command {
+	var choice jobChoice
+	command := &cobra.Command{
+		Use:   "hold [JOB...]",
+		Short: "keep waiting jobs from their start until they are released",
+		Long: `Keeps jobs that wait from their start until 'scored job release'. The owner of a job and
+operators may do this. A job that somebody else than its owner holds can be released by
+operators and administrators only. 'scrun --hold' submits a job that is held.
+
+` + choiceHelp,
+		Example: `  scored job hold 7 8
+  scored job hold -J cfd`,
+		ValidArgsFunction: c.completeJobs(unfinishedJobs),
+		Args:              needsJobs(0, "name the jobs to hold, or choose them by --user, --state or --job-name"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			return choice.act(command, arguments, daemon, waitingJobs, func(id uint64) error {
+				_, err := daemon.Jobs.HoldJob(command.Context(), connect.NewRequest(&scorev1.HoldJobRequest{JobId: id}))
+				return err
+			})
+		}),
+	}
+	choice.add(c, command)
+	return command
+}
+
+func jobReleaseCommand(c *caller) *cobra.Command {
+	var choice jobChoice
+	command := &cobra.Command{
+		Use:   "release [JOB...]",
+		Short: "let held jobs start",
+		Long: `Lets jobs start that 'scored job hold' or 'scrun --hold' keeps from it. They have the
+place in the queue that they would have if they had not been held. The owner of a job
+and operators may do this; if an operator held the job, only operators and
+administrators may.
+
+` + choiceHelp,
+		Example: `  scored job release 7 8
+  scored job release -J cfd`,
+		ValidArgsFunction: c.completeJobs(unfinishedJobs),
+		Args:              needsJobs(0, "name the jobs to release, or choose them by --user, --state or --job-name"),
+		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+			return choice.act(command, arguments, daemon, waitingJobs, func(id uint64) error {
+				_, err := daemon.Jobs.ReleaseJob(command.Context(), connect.NewRequest(&scorev1.ReleaseJobRequest{JobId: id}))
+				return err
+			})
+		}),
+	}
 	choice.add(c, command)
 	return command
 }

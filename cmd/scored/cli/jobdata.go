@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"strings"
@@ -36,6 +37,8 @@ type jobData struct {
 	AlsoRows       []uint32     `json:"also_rows"`
 	Places         []placeData  `json:"places"`
 	WaitingFor     string       `json:"waiting_for,omitempty"`
+	Hold           *holdData    `json:"hold,omitempty"`
+	Dependency     string       `json:"dependency,omitempty"` // as for scrun
 	Idle           *idleData    `json:"idle,omitempty"`
 	ParentJob      uint64       `json:"parent_job,omitempty"`
 	Requeue        bool         `json:"requeue"`
@@ -50,6 +53,18 @@ type placeData struct {
 	Node  string   `json:"node"`
 	Ranks []uint32 `json:"ranks"`
 	CPUs  []uint32 `json:"cpus"`
+}
+
+type holdData struct {
+	By       string `json:"by"`
+	Operator bool   `json:"operator"` // only operators may release the job
+}
+
+func newHoldData(hold *scorev1.Hold) *holdData {
+	if hold == nil {
+		return nil
+	}
+	return &holdData{hold.GetBy(), hold.GetOperator()}
 }
 
 type verdictData struct {
@@ -109,6 +124,8 @@ func newJobData(job *scorev1.Job) jobData {
 		AlsoRows:       nonNil(job.GetAlsoRows()),
 		Places:         []placeData{},
 		WaitingFor:     job.GetWaitingFor(),
+		Hold:           newHoldData(job.GetHold()),
+		Dependency:     cmdline.FormatDependencies(spec.GetDependencies()),
 		Idle:           newIdleData(job.GetIdle()),
 		ParentJob:      job.GetParentJob(),
 		Requeue:        spec.GetRequeue(),

@@ -41,3 +41,14 @@ func TestJobDataOfBytes(t *testing.T) {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 }
+
+// TestHeldJob: lists and top say that a job is held, and by whom.
+func TestHeldJob(t *testing.T) {
+	job := exampleHeld()
+	if got := jobStateWord(job) + ", " + whereWords(job); got != "held, waits for its release: held by root and job 3 to end with exit code 0" {
+		t.Errorf("list: %q", got)
+	}
+	if got := topStateWord(&scorev1.TopJob{State: job.GetState(), Hold: job.GetHold()}); got != "held by root" {
+		t.Errorf("top: %q", got)
+	}
+}

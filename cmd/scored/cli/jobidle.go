@@ -46,13 +46,16 @@ func newIdleData(idle *scorev1.Idleness) *idleData {
 }
 
 // jobStateWord returns a job's state as the commands job and top print it: a running job whose
-// ranks all sleep is idle or deadlocked.
+// ranks all sleep is idle or deadlocked, and a waiting job may be held.
 func jobStateWord(job interface {
 	GetState() scorev1.JobState
 	GetIdle() *scorev1.Idleness
+	GetHold() *scorev1.Hold
 },
 ) string {
 	switch idle := job.GetIdle(); {
+	case job.GetHold() != nil:
+		return "held"
 	case idle == nil:
 		return stateWord(job.GetState())
 	case idle.GetDeadlockedNanos() != 0:

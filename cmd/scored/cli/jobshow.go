@@ -164,6 +164,9 @@ func askedWords(spec *scorev1.JobSpec) string {
 	if list := spec.GetExcludeList(); len(list) > 0 {
 		words = append(words, "without "+cmdline.FormatNodes(list))
 	}
+	if len(spec.GetDependencies()) > 0 {
+		words = append(words, cmdline.FormatDependencies(spec.GetDependencies()))
+	}
 	return strings.Join(words, ", ")
 }
 

@@ -22,6 +22,7 @@ type topJobData struct {
 	Name            string     `json:"name"`
 	User            string     `json:"user"`
 	State           string     `json:"state"`
+	Hold            *holdData  `json:"hold,omitempty"`
 	Ranks           uint32     `json:"ranks"`
 	Nodes           uint32     `json:"nodes"`
 	Row             int32      `json:"row"`
@@ -46,10 +47,23 @@ func newTopData(top *scorev1.GetTopResponse) topData {
 	}
 	for _, j := range top.GetJobs() {
 		data.Jobs = append(data.Jobs, topJobData{
-			ID: j.GetJobId(), Name: j.GetName(), User: j.GetUser(), State: jobStateWord(j), Ranks: j.GetRanks(), Nodes: j.GetNodes(),
-			Row: j.GetRow(), On: on[j.GetJobId()], Share: j.GetShare(), SentPerSecond: j.GetSentPerSecond(), BytesPerSecond: j.GetBytesPerSecond(),
-			NackedPerSecond: j.GetNackedPerSecond(), ResentPerSecond: j.GetResentPerSecond(),
-			Flush: newStepsData(j.GetFlush()), Total: newStepsData(j.GetTotal()), Usage: newUsageData(j.GetUsage()),
+			ID:              j.GetJobId(),
+			Name:            j.GetName(),
+			User:            j.GetUser(),
+			State:           jobStateWord(j),
+			Hold:            newHoldData(j.GetHold()),
+			Ranks:           j.GetRanks(),
+			Nodes:           j.GetNodes(),
+			Row:             j.GetRow(),
+			On:              on[j.GetJobId()],
+			Share:           j.GetShare(),
+			SentPerSecond:   j.GetSentPerSecond(),
+			BytesPerSecond:  j.GetBytesPerSecond(),
+			NackedPerSecond: j.GetNackedPerSecond(),
+			ResentPerSecond: j.GetResentPerSecond(),
+			Flush:           newStepsData(j.GetFlush()),
+			Total:           newStepsData(j.GetTotal()),
+			Usage:           newUsageData(j.GetUsage()),
 		})
 	}
 	return data

@@ -177,13 +177,21 @@ func jobTopLines(top *scorev1.GetTopResponse, sort topSort) []topLine {
 			row = strconv.Itoa(int(j.GetRow())) + mark
 		}
 		rows, styles = append(rows, []string{
-			strconv.FormatUint(j.GetJobId(), 10), orDash(j.GetUser()), jobStateWord(j), strconv.Itoa(int(j.GetRanks())), row,
+			strconv.FormatUint(j.GetJobId(), 10), orDash(j.GetUser()), topStateWord(j), strconv.Itoa(int(j.GetRanks())), row,
 			fmt.Sprintf("%.1f%%", 100*j.GetShare()), shortRate(j.GetSentPerSecond()), shortBytes(uint64(j.GetBytesPerSecond())),
 			shortRate(j.GetNackedPerSecond()), shortRate(j.GetResentPerSecond()), medianWord(j.GetFlush()), medianWord(j.GetTotal()),
 			j.GetName(),
 		}), append(styles, l)
 	}
 	return align(rows, styles)
+}
+
+// topStateWord also says who holds a job.
+func topStateWord(j *scorev1.TopJob) string {
+	if hold := j.GetHold(); hold != nil {
+		return "held by " + hold.GetBy()
+	}
+	return jobStateWord(j)
 }
 
 // jobsOn returns the jobs of the row that is on.

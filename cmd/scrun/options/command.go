@@ -139,6 +139,12 @@ func (o *Options) addPlacement(flags *pflag.FlagSet) {
 		"priority",
 		"jobs of higher priority start first and get longer slices (default: 0, also the maximum unless 'scored user set' allows more)",
 	)
+	flags.BoolVarP(&o.Hold, "hold", "H", false, "do not start the job until 'scored job release'")
+	flags.Var(
+		newParsed(&o.Dependencies, "jobs", cmdline.ParseDependencies),
+		"dependency",
+		"start after other jobs, as in afterok:7:8,after:9: after they have started (after), ended (afterany), ended with exit code 0 (afterok) or another one (afternotok); if that becomes impossible, the job is cancelled",
+	)
 	flags.BoolVar(&o.Exclusive, "exclusive", false, "do not share the nodes with other jobs, neither in space nor in time")
 	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs (default in a cluster of scored dev or scrun)")
 }

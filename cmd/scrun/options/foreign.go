@@ -36,12 +36,13 @@ var foreign = map[string]string{
 	"share":    "jobs share nodes and CPUs by taking turns, without an option",
 	"nodefile": "-w names the nodes to use", "F": "-w names the nodes to use",
 	"hostfile": "-w names the nodes to use", "machinefile": "-w names the nodes to use",
-	"host": "-w names the nodes to use", "H": noLater,
+	"host":     "-w names the nodes to use",
 	"relative": "-w names the nodes to use", "r": "-w names the nodes to use",
 	"contiguous": noShape, "switches": noShape, "spread-job": noShape, "use-min-nodes": noShape, "tmp": noShape,
 	"array": jobArrays, "a": jobArrays,
-	"begin": noLater, "b": noLater, "hold": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
-	"dependency": noLater, "P": noLater, "singleton": noLater, "kill-on-invalid-dep": noLater, "time-min": noLater, "test-only": noLater,
+	"begin": noLater, "b": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
+	"P": "--dependency names jobs that must start or end first", "singleton": "--dependency names jobs that must start or end first",
+	"kill-on-invalid-dep": "a job whose --dependency cannot be satisfied any more is cancelled", "time-min": noLater, "test-only": noLater,
 	"wait":  "-K (--kill-on-bad-exit) ends the job when a rank exits with a code other than 0",
 	"W":     "-K (--kill-on-bad-exit) ends the job when a rank exits with a code other than 0",
 	"bcast": "--stage copies the program and its libraries to the nodes", "send-libs": "--stage copies the program and its libraries to the nodes",
@@ -91,7 +92,7 @@ const (
 	labels          = "-l (--label) puts the rank before every line"
 	variables       = "--export sets the variables of the ranks"
 	noShape         = "-N sets the number of nodes, and -w names them"
-	noLater         = "jobs start as soon as they fit; 'scored job wait' waits for the end of another job"
+	noLater         = "jobs start as soon as they fit, with --hold when they are released, and with --dependency after other jobs"
 	jobArrays       = "submit jobs with -d in a loop of the shell, or let the ranks of one job choose by $SCORE_RANK"
 	noScripts       = "run a script that does this before and after the program"
 	noNeed          = "it is not needed here"

@@ -28,7 +28,7 @@ func (o *Options) checkOptional(flags *pflag.FlagSet) error {
 		}
 	}
 	if o.Detach && isDependency(word) {
-		return fmt.Errorf("%s is no program: -d detaches the job here; 'scored job wait' waits for the end of another one", word)
+		return fmt.Errorf("%s is no program: -d detaches the job here; --dependency names the jobs that must start or end first", word)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@ func TestValuesThatLookLikeThePrograms(t *testing.T) {
 	}{
 		{[]string{"--stage", "all", "a.out"}, "all is no program: write --stage=all for the value of that option"},
 		{[]string{"-K", "1", "a.out"}, "1 is no program: write --kill-on-bad-exit=1 for the value of that option"},
-		{[]string{"-d", "afterok:7", "a.out"}, "afterok:7 is no program: -d detaches the job here; 'scored job wait' waits for the end of another one"},
-		{[]string{"-d", "singleton", "a.out"}, "singleton is no program: -d detaches the job here; 'scored job wait' waits for the end of another one"},
+		{[]string{"-d", "afterok:7", "a.out"}, "afterok:7 is no program: -d detaches the job here; --dependency names the jobs that must start or end first"},
+		{[]string{"-d", "singleton", "a.out"}, "singleton is no program: -d detaches the job here; --dependency names the jobs that must start or end first"},
 		{[]string{"afterok:7"}, ""},
 		{[]string{"-d", "after"}, ""},
 		{[]string{"-K", "./1"}, ""},

@@ -41,6 +41,9 @@ type Options struct {
 	// KillOnDeadlock ends the job when its ranks wait for each other and nothing else can wake
 	// them.
 	KillOnDeadlock bool
+	// Hold submits the job held; Dependencies are jobs that must start or end first.
+	Hold         bool
+	Dependencies []*scorev1.Dependency
 	// Requeue restarts the job when one of its nodes is lost or drained.
 	Requeue bool
 	// Recover continues the job when ranks or nodes are lost; Respawn is how often a failed rank is
@@ -186,6 +189,8 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Respawn:            o.Respawn,
 		NodeList:           o.Hosts,
 		ExcludeList:        o.Excluded,
+		Hold:               o.Hold,
+		Dependencies:       o.Dependencies,
 	}
 	o.setInput(spec, dir)
 	if o.Detach {

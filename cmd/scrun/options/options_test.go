@@ -61,18 +61,26 @@ func TestSpec(t *testing.T) {
 		"-t 5 --signal USR1@90 prog": func(s *scorev1.JobSpec) {
 			s.TimeLimitNanos, s.WarnSignal, s.WarnNanos = int64(5*time.Minute), int32(unix.SIGUSR1), int64(90*time.Second)
 		},
-		"-J run prog":           func(s *scorev1.JobSpec) { s.Name = "run" },
-		"-D /data prog":         func(s *scorev1.JobSpec) { s.WorkDir = "/data" },
-		"-D sub/.. prog":        func(*scorev1.JobSpec) {},
-		"--mem 2G prog":         func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 2 << 30 },
-		"--priority -5 prog":    func(s *scorev1.JobSpec) { s.Priority = -5 },
-		"--exclusive prog":      func(s *scorev1.JobSpec) { s.Exclusive = true },
-		"-s prog":               func(s *scorev1.JobSpec) { s.Oversubscribe = true },
-		"-s=false prog":         func(s *scorev1.JobSpec) { s.CpuEach = true },
-		"--export A prog":       func(s *scorev1.JobSpec) { s.Env = []string{"A=1"} },
-		"--export NONE prog":    func(s *scorev1.JobSpec) { s.Env = []string{} },
-		"-w n[1-2] prog":        func(s *scorev1.JobSpec) { s.NodeList = []string{"n1", "n2"} },
-		"-x n3,n[7-9] prog":     func(s *scorev1.JobSpec) { s.ExcludeList = []string{"n3", "n7", "n8", "n9"} },
+		"-J run prog":        func(s *scorev1.JobSpec) { s.Name = "run" },
+		"-D /data prog":      func(s *scorev1.JobSpec) { s.WorkDir = "/data" },
+		"-D sub/.. prog":     func(*scorev1.JobSpec) {},
+		"--mem 2G prog":      func(s *scorev1.JobSpec) { s.MemoryPerNodeBytes = 2 << 30 },
+		"--priority -5 prog": func(s *scorev1.JobSpec) { s.Priority = -5 },
+		"--exclusive prog":   func(s *scorev1.JobSpec) { s.Exclusive = true },
+		"-s prog":            func(s *scorev1.JobSpec) { s.Oversubscribe = true },
+		"-s=false prog":      func(s *scorev1.JobSpec) { s.CpuEach = true },
+		"--export A prog":    func(s *scorev1.JobSpec) { s.Env = []string{"A=1"} },
+		"--export NONE prog": func(s *scorev1.JobSpec) { s.Env = []string{} },
+		"-w n[1-2] prog":     func(s *scorev1.JobSpec) { s.NodeList = []string{"n1", "n2"} },
+		"-x n3,n[7-9] prog":  func(s *scorev1.JobSpec) { s.ExcludeList = []string{"n3", "n7", "n8", "n9"} },
+		"-H prog":            func(s *scorev1.JobSpec) { s.Hold = true },
+		"--hold prog":        func(s *scorev1.JobSpec) { s.Hold = true },
+		"--dependency afterok:7:8,after:9 prog": func(s *scorev1.JobSpec) {
+			s.Dependencies = []*scorev1.Dependency{
+				{Kind: scorev1.DependencyKind_DEPENDENCY_KIND_AFTER_OK, JobIds: []uint64{7, 8}},
+				{Kind: scorev1.DependencyKind_DEPENDENCY_KIND_AFTER, JobIds: []uint64{9}},
+			}
+		},
 		"-m cyclic prog":        func(s *scorev1.JobSpec) { s.Distribution = scorev1.Distribution_DISTRIBUTION_CYCLIC },
 		"-m block prog":         func(s *scorev1.JobSpec) { s.Distribution = scorev1.Distribution_DISTRIBUTION_BLOCK },
 		"-K prog":               func(s *scorev1.JobSpec) { s.KillOnBadExit = true },
@@ -138,6 +146,7 @@ func detachedTo(stdout, stderr string) func(*scorev1.JobSpec) {
 
 func TestMistakes(t *testing.T) {
 	for arguments, want := range map[string]string{
+		"--dependency singleton prog":          `--dependency singleton: "singleton" is not after, afterany, afterok or afternotok with the numbers of jobs, as in afterok:7:8`,
 		"":                                     "name the program to run: scrun [options] program [arguments]; 'scrun --help' explains",
 		"-n 2":                                 "name the program to run: scrun [options] program [arguments]; 'scrun --help' explains",
 		"-n 0 p":                               "--ntasks 0: it must be at least 1",

@@ -67,9 +67,10 @@ func (w *writer) submission(m *scorev1.SubmitRequest) {
 	w.int(71, m.GetWaitedNanos())
 }
 
-// spec leaves spawned programs, staged files and terminals to the runtime: such jobs are not short.
+// spec leaves spawned programs, staged files, dependencies and terminals to the runtime: such jobs are not
+// short.
 func (w *writer) spec(m *scorev1.JobSpec) {
-	w.ok = w.ok && len(m.GetCommands()) == 0 && len(m.GetStaged()) == 0 && m.GetTerminal() == nil
+	w.ok = w.ok && len(m.GetCommands()) == 0 && len(m.GetStaged()) == 0 && len(m.GetDependencies()) == 0 && m.GetTerminal() == nil
 	w.text(1, m.GetName())
 	for _, argument := range m.GetArgv() {
 		w.item(2, argument)
@@ -113,6 +114,7 @@ func (w *writer) spec(m *scorev1.JobSpec) {
 	w.int(73, int64(m.GetWarnSignal()))
 	w.int(74, m.GetWarnNanos())
 	w.names(75, m.GetExcludeList())
+	w.bool(76, m.GetHold())
 }
 
 func (w *writer) limit(m *scorev1.ResourceLimit) {

@@ -13,7 +13,7 @@
 //	   restarted; what spawned jobs have of their parents is not in their entries; nodes that jobs
 //	   must not get; by which requests names were published, read and taken back, and jobs spawned;
 //	   texts of programs that are not UTF-8; of finished jobs those of the user who has most are
-//	   forgotten first
+//	   forgotten first; jobs that are held, or wait for other jobs
 package protocol
 
 import (
@@ -54,6 +54,8 @@ const (
 	// From Texts on arguments, environment and paths, and names that programs publish, need not be
 	// UTF-8.
 	Texts = 2
+	// From Holds on jobs may be held, and wait for other jobs.
+	Holds = 2
 )
 
 // Range is the versions that a program understands, both ends inclusive. The zero Range is of a

@@ -303,6 +303,62 @@ func (Distribution) EnumDescriptor() ([]byte, []int) {
 	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
+// DependencyKind is what a job waits for of another job.
+type DependencyKind int32
+
+const (
+	DependencyKind_DEPENDENCY_KIND_UNSPECIFIED  DependencyKind = 0
+	DependencyKind_DEPENDENCY_KIND_AFTER        DependencyKind = 1 // it has started, or ended without
+	DependencyKind_DEPENDENCY_KIND_AFTER_ANY    DependencyKind = 2 // it has ended
+	DependencyKind_DEPENDENCY_KIND_AFTER_OK     DependencyKind = 3 // it has ended with exit code 0
+	DependencyKind_DEPENDENCY_KIND_AFTER_NOT_OK DependencyKind = 4 // it has ended with another exit code
+)
+
+// Enum value maps for DependencyKind.
+var (
+	DependencyKind_name = map[int32]string{
+		0: "DEPENDENCY_KIND_UNSPECIFIED",
+		1: "DEPENDENCY_KIND_AFTER",
+		2: "DEPENDENCY_KIND_AFTER_ANY",
+		3: "DEPENDENCY_KIND_AFTER_OK",
+		4: "DEPENDENCY_KIND_AFTER_NOT_OK",
+	}
+	DependencyKind_value = map[string]int32{
+		"DEPENDENCY_KIND_UNSPECIFIED":  0,
+		"DEPENDENCY_KIND_AFTER":        1,
+		"DEPENDENCY_KIND_AFTER_ANY":    2,
+		"DEPENDENCY_KIND_AFTER_OK":     3,
+		"DEPENDENCY_KIND_AFTER_NOT_OK": 4,
+	}
+)
+
+func (x DependencyKind) Enum() *DependencyKind {
+	p := new(DependencyKind)
+	*p = x
+	return p
+}
+
+func (x DependencyKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DependencyKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_score_v1_job_proto_enumTypes[5].Descriptor()
+}
+
+func (DependencyKind) Type() protoreflect.EnumType {
+	return &file_score_v1_job_proto_enumTypes[5]
+}
+
+func (x DependencyKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DependencyKind.Descriptor instead.
+func (DependencyKind) EnumDescriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+}
+
 // StagedKind is what a rank does with a staged file.
 type StagedKind int32
 
@@ -340,11 +396,11 @@ func (x StagedKind) String() string {
 }
 
 func (StagedKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_job_proto_enumTypes[5].Descriptor()
+	return file_score_v1_job_proto_enumTypes[6].Descriptor()
 }
 
 func (StagedKind) Type() protoreflect.EnumType {
-	return &file_score_v1_job_proto_enumTypes[5]
+	return &file_score_v1_job_proto_enumTypes[6]
 }
 
 func (x StagedKind) Number() protoreflect.EnumNumber {
@@ -353,7 +409,7 @@ func (x StagedKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use StagedKind.Descriptor instead.
 func (StagedKind) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 // EndReason is why a job has ended.
@@ -415,11 +471,11 @@ func (x EndReason) String() string {
 }
 
 func (EndReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_score_v1_job_proto_enumTypes[6].Descriptor()
+	return file_score_v1_job_proto_enumTypes[7].Descriptor()
 }
 
 func (EndReason) Type() protoreflect.EnumType {
-	return &file_score_v1_job_proto_enumTypes[6]
+	return &file_score_v1_job_proto_enumTypes[7]
 }
 
 func (x EndReason) Number() protoreflect.EnumNumber {
@@ -428,7 +484,7 @@ func (x EndReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use EndReason.Descriptor instead.
 func (EndReason) EnumDescriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 // ResourceLimit is a resource limit (setrlimit) of the submitter, which the ranks get.
@@ -571,6 +627,112 @@ func (x *Command) GetSearchPath() string {
 	return ""
 }
 
+// Dependency is jobs that a job waits for. No job is in two dependencies of one job.
+type Dependency struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          DependencyKind         `protobuf:"varint,1,opt,name=kind,enum=score.v1.DependencyKind" json:"kind,omitempty"`
+	JobIds        []uint64               `protobuf:"varint,2,rep,packed,name=job_ids,json=jobIds" json:"job_ids,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dependency) Reset() {
+	*x = Dependency{}
+	mi := &file_score_v1_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dependency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dependency) ProtoMessage() {}
+
+func (x *Dependency) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
+func (*Dependency) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Dependency) GetKind() DependencyKind {
+	if x != nil {
+		return x.Kind
+	}
+	return DependencyKind_DEPENDENCY_KIND_UNSPECIFIED
+}
+
+func (x *Dependency) GetJobIds() []uint64 {
+	if x != nil {
+		return x.JobIds
+	}
+	return nil
+}
+
+// Hold keeps a waiting job from its start until it is released.
+type Hold struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	By            string                 `protobuf:"bytes,1,opt,name=by" json:"by,omitempty"`              // user
+	Operator      bool                   `protobuf:"varint,2,opt,name=operator" json:"operator,omitempty"` // only operators and administrators may release the job
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hold) Reset() {
+	*x = Hold{}
+	mi := &file_score_v1_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hold) ProtoMessage() {}
+
+func (x *Hold) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hold.ProtoReflect.Descriptor instead.
+func (*Hold) Descriptor() ([]byte, []int) {
+	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Hold) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Hold) GetOperator() bool {
+	if x != nil {
+		return x.Operator
+	}
+	return false
+}
+
 // JobSpec holds what the user asked for.
 type JobSpec struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
@@ -615,6 +777,8 @@ type JobSpec struct {
 	Staged       []*StagedFile `protobuf:"bytes,50,rep,name=staged" json:"staged,omitempty"`
 	StageSeed    string        `protobuf:"bytes,51,opt,name=stage_seed,json=stageSeed" json:"stage_seed,omitempty"`           // the node that was given them first
 	AnyDirectory bool          `protobuf:"varint,52,opt,name=any_directory,json=anyDirectory" json:"any_directory,omitempty"` // a node that lacks work_dir uses the job's own directory
+	Hold         bool          `protobuf:"varint,76,opt,name=hold" json:"hold,omitempty"`                                     // the job is held at first
+	Dependencies []*Dependency `protobuf:"bytes,77,rep,name=dependencies" json:"dependencies,omitempty"`                      // it starts after all of them are satisfied
 	// rank 0 has a pseudoterminal for its standard streams; unset: none has
 	Terminal *Terminal `protobuf:"bytes,70,opt,name=terminal" json:"terminal,omitempty"`
 	// of a spawn: directories, as in PATH, where its program is looked for first
@@ -625,7 +789,7 @@ type JobSpec struct {
 
 func (x *JobSpec) Reset() {
 	*x = JobSpec{}
-	mi := &file_score_v1_job_proto_msgTypes[2]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +801,7 @@ func (x *JobSpec) String() string {
 func (*JobSpec) ProtoMessage() {}
 
 func (x *JobSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[2]
+	mi := &file_score_v1_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +814,7 @@ func (x *JobSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSpec.ProtoReflect.Descriptor instead.
 func (*JobSpec) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{2}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *JobSpec) GetName() string {
@@ -919,6 +1083,20 @@ func (x *JobSpec) GetAnyDirectory() bool {
 	return false
 }
 
+func (x *JobSpec) GetHold() bool {
+	if x != nil {
+		return x.Hold
+	}
+	return false
+}
+
+func (x *JobSpec) GetDependencies() []*Dependency {
+	if x != nil {
+		return x.Dependencies
+	}
+	return nil
+}
+
 func (x *JobSpec) GetTerminal() *Terminal {
 	if x != nil {
 		return x.Terminal
@@ -944,7 +1122,7 @@ type Terminal struct {
 
 func (x *Terminal) Reset() {
 	*x = Terminal{}
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -956,7 +1134,7 @@ func (x *Terminal) String() string {
 func (*Terminal) ProtoMessage() {}
 
 func (x *Terminal) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[3]
+	mi := &file_score_v1_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -969,7 +1147,7 @@ func (x *Terminal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terminal.ProtoReflect.Descriptor instead.
 func (*Terminal) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{3}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Terminal) GetRows() uint32 {
@@ -999,7 +1177,7 @@ type StagedFile struct {
 
 func (x *StagedFile) Reset() {
 	*x = StagedFile{}
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1011,7 +1189,7 @@ func (x *StagedFile) String() string {
 func (*StagedFile) ProtoMessage() {}
 
 func (x *StagedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[4]
+	mi := &file_score_v1_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1024,7 +1202,7 @@ func (x *StagedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StagedFile.ProtoReflect.Descriptor instead.
 func (*StagedFile) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{4}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *StagedFile) GetName() string {
@@ -1071,7 +1249,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1261,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[5]
+	mi := &file_score_v1_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1274,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{5}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Identity) GetUid() uint32 {
@@ -1147,7 +1325,7 @@ type NodePlace struct {
 
 func (x *NodePlace) Reset() {
 	*x = NodePlace{}
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1337,7 @@ func (x *NodePlace) String() string {
 func (*NodePlace) ProtoMessage() {}
 
 func (x *NodePlace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[6]
+	mi := &file_score_v1_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1350,7 @@ func (x *NodePlace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodePlace.ProtoReflect.Descriptor instead.
 func (*NodePlace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{6}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *NodePlace) GetNode() string {
@@ -1217,7 +1395,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1407,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[7]
+	mi := &file_score_v1_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1420,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{7}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Verdict) GetReason() EndReason {
@@ -1297,7 +1475,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1309,7 +1487,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[8]
+	mi := &file_score_v1_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1322,7 +1500,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{8}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Usage) GetCpuNanos() int64 {
@@ -1393,7 +1571,7 @@ type Fences struct {
 
 func (x *Fences) Reset() {
 	*x = Fences{}
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1583,7 @@ func (x *Fences) String() string {
 func (*Fences) ProtoMessage() {}
 
 func (x *Fences) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[9]
+	mi := &file_score_v1_job_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1596,7 @@ func (x *Fences) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fences.ProtoReflect.Descriptor instead.
 func (*Fences) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{9}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Fences) GetFences() uint64 {
@@ -1462,7 +1640,7 @@ type Messages struct {
 
 func (x *Messages) Reset() {
 	*x = Messages{}
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1652,7 @@ func (x *Messages) String() string {
 func (*Messages) ProtoMessage() {}
 
 func (x *Messages) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[10]
+	mi := &file_score_v1_job_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1665,7 @@ func (x *Messages) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Messages.ProtoReflect.Descriptor instead.
 func (*Messages) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{10}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Messages) GetContexts() uint64 {
@@ -1589,7 +1767,7 @@ type Transports struct {
 
 func (x *Transports) Reset() {
 	*x = Transports{}
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1779,7 @@ func (x *Transports) String() string {
 func (*Transports) ProtoMessage() {}
 
 func (x *Transports) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[11]
+	mi := &file_score_v1_job_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1792,7 @@ func (x *Transports) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transports.ProtoReflect.Descriptor instead.
 func (*Transports) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{11}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Transports) GetLanes() uint64 {
@@ -1724,13 +1902,14 @@ type Job struct {
 	Restarts uint32 `protobuf:"varint,60,opt,name=restarts" json:"restarts,omitempty"`
 	// why it was last put back into the queue; empty: it never was
 	Because       string `protobuf:"bytes,70,opt,name=because" json:"because,omitempty"`
+	Hold          *Hold  `protobuf:"bytes,71,opt,name=hold" json:"hold,omitempty"` // absent: it is not held
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1921,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[12]
+	mi := &file_score_v1_job_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1934,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{12}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Job) GetId() uint64 {
@@ -1884,6 +2063,13 @@ func (x *Job) GetBecause() string {
 	return ""
 }
 
+func (x *Job) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
 // StartTrace is when each phase of a job's start was over. Its fields are instants; 0: the phase
 // was not reached, or is unknown.
 type StartTrace struct {
@@ -1897,7 +2083,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2095,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[13]
+	mi := &file_score_v1_job_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2108,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{13}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *StartTrace) GetAllocatedNanos() int64 {
@@ -1964,7 +2150,7 @@ type NodeStart struct {
 
 func (x *NodeStart) Reset() {
 	*x = NodeStart{}
-	mi := &file_score_v1_job_proto_msgTypes[14]
+	mi := &file_score_v1_job_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1976,7 +2162,7 @@ func (x *NodeStart) String() string {
 func (*NodeStart) ProtoMessage() {}
 
 func (x *NodeStart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[14]
+	mi := &file_score_v1_job_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1989,7 +2175,7 @@ func (x *NodeStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStart.ProtoReflect.Descriptor instead.
 func (*NodeStart) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{14}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *NodeStart) GetOrderedNanos() int64 {
@@ -2067,7 +2253,7 @@ type Idleness struct {
 
 func (x *Idleness) Reset() {
 	*x = Idleness{}
-	mi := &file_score_v1_job_proto_msgTypes[15]
+	mi := &file_score_v1_job_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2079,7 +2265,7 @@ func (x *Idleness) String() string {
 func (*Idleness) ProtoMessage() {}
 
 func (x *Idleness) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[15]
+	mi := &file_score_v1_job_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2092,7 +2278,7 @@ func (x *Idleness) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Idleness.ProtoReflect.Descriptor instead.
 func (*Idleness) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{15}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Idleness) GetSinceNanos() int64 {
@@ -2160,7 +2346,7 @@ type RankWait struct {
 
 func (x *RankWait) Reset() {
 	*x = RankWait{}
-	mi := &file_score_v1_job_proto_msgTypes[16]
+	mi := &file_score_v1_job_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2358,7 @@ func (x *RankWait) String() string {
 func (*RankWait) ProtoMessage() {}
 
 func (x *RankWait) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_job_proto_msgTypes[16]
+	mi := &file_score_v1_job_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2371,7 @@ func (x *RankWait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankWait.ProtoReflect.Descriptor instead.
 func (*RankWait) Descriptor() ([]byte, []int) {
-	return file_score_v1_job_proto_rawDescGZIP(), []int{16}
+	return file_score_v1_job_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RankWait) GetRank() uint32 {
@@ -2252,7 +2438,14 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x03env\x18\x03 \x03(\tB\x05\xaa\x01\x02 \x03R\x03env\x12 \n" +
 	"\bwork_dir\x18\x04 \x01(\tB\x05\xaa\x01\x02 \x03R\aworkDir\x12&\n" +
 	"\vsearch_path\x18\x05 \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
-	"searchPath\"\xa8\v\n" +
+	"searchPath\"S\n" +
+	"\n" +
+	"Dependency\x12,\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x18.score.v1.DependencyKindR\x04kind\x12\x17\n" +
+	"\ajob_ids\x18\x02 \x03(\x04R\x06jobIds\"2\n" +
+	"\x04Hold\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12\x1a\n" +
+	"\boperator\x18\x02 \x01(\bR\boperator\"\xf6\v\n" +
 	"\aJobSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\x04argv\x18\x02 \x03(\tB\x05\xaa\x01\x02 \x03R\x04argv\x12\x17\n" +
@@ -2295,7 +2488,9 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x06staged\x182 \x03(\v2\x14.score.v1.StagedFileR\x06staged\x12\x1d\n" +
 	"\n" +
 	"stage_seed\x183 \x01(\tR\tstageSeed\x12#\n" +
-	"\rany_directory\x184 \x01(\bR\fanyDirectory\x12.\n" +
+	"\rany_directory\x184 \x01(\bR\fanyDirectory\x12\x12\n" +
+	"\x04hold\x18L \x01(\bR\x04hold\x128\n" +
+	"\fdependencies\x18M \x03(\v2\x14.score.v1.DependencyR\fdependencies\x12.\n" +
 	"\bterminal\x18F \x01(\v2\x12.score.v1.TerminalR\bterminal\x12&\n" +
 	"\vsearch_path\x18G \x01(\tB\x05\xaa\x01\x02 \x03R\n" +
 	"searchPathJ\x04\b\x19\x10\x1a\"8\n" +
@@ -2372,7 +2567,7 @@ const file_score_v1_job_proto_rawDesc = "" +
 	" \x01(\x04R\x0funexpectedBytes\x12\x1d\n" +
 	"\n" +
 	"bulk_bytes\x18\v \x01(\x04R\tbulkBytes\x12!\n" +
-	"\fpieces_again\x18\f \x01(\x04R\vpiecesAgain\"\xfe\x04\n" +
+	"\fpieces_again\x18\f \x01(\x04R\vpiecesAgain\"\xa2\x05\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -2395,7 +2590,8 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\x04idle\x18\x1e \x01(\v2\x12.score.v1.IdlenessR\x04idle\x12*\n" +
 	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\x12\x1a\n" +
 	"\brestarts\x18< \x01(\rR\brestarts\x12\x1f\n" +
-	"\abecause\x18F \x01(\tB\x05\xaa\x01\x02 \x03R\abecause\"\x81\x01\n" +
+	"\abecause\x18F \x01(\tB\x05\xaa\x01\x02 \x03R\abecause\x12\"\n" +
+	"\x04hold\x18G \x01(\v2\x0e.score.v1.HoldR\x04hold\"\x81\x01\n" +
 	"\n" +
 	"StartTrace\x12'\n" +
 	"\x0fallocated_nanos\x18\x01 \x01(\x03R\x0eallocatedNanos\x12\x1f\n" +
@@ -2458,7 +2654,13 @@ const file_score_v1_job_proto_rawDesc = "" +
 	"\fDistribution\x12\x1c\n" +
 	"\x18DISTRIBUTION_UNSPECIFIED\x10\x00\x12\x16\n" +
 	"\x12DISTRIBUTION_BLOCK\x10\x01\x12\x17\n" +
-	"\x13DISTRIBUTION_CYCLIC\x10\x02*q\n" +
+	"\x13DISTRIBUTION_CYCLIC\x10\x02*\xab\x01\n" +
+	"\x0eDependencyKind\x12\x1f\n" +
+	"\x1bDEPENDENCY_KIND_UNSPECIFIED\x10\x00\x12\x19\n" +
+	"\x15DEPENDENCY_KIND_AFTER\x10\x01\x12\x1d\n" +
+	"\x19DEPENDENCY_KIND_AFTER_ANY\x10\x02\x12\x1c\n" +
+	"\x18DEPENDENCY_KIND_AFTER_OK\x10\x03\x12 \n" +
+	"\x1cDEPENDENCY_KIND_AFTER_NOT_OK\x10\x04*q\n" +
 	"\n" +
 	"StagedKind\x12\x1b\n" +
 	"\x17STAGED_KIND_UNSPECIFIED\x10\x00\x12\x17\n" +
@@ -2490,63 +2692,69 @@ func file_score_v1_job_proto_rawDescGZIP() []byte {
 	return file_score_v1_job_proto_rawDescData
 }
 
-var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 7)
-var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_score_v1_job_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_score_v1_job_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_score_v1_job_proto_goTypes = []any{
 	(JobState)(0),         // 0: score.v1.JobState
 	(StdinMode)(0),        // 1: score.v1.StdinMode
 	(MpiMode)(0),          // 2: score.v1.MpiMode
 	(ExchangeMode)(0),     // 3: score.v1.ExchangeMode
 	(Distribution)(0),     // 4: score.v1.Distribution
-	(StagedKind)(0),       // 5: score.v1.StagedKind
-	(EndReason)(0),        // 6: score.v1.EndReason
-	(*ResourceLimit)(nil), // 7: score.v1.ResourceLimit
-	(*Command)(nil),       // 8: score.v1.Command
-	(*JobSpec)(nil),       // 9: score.v1.JobSpec
-	(*Terminal)(nil),      // 10: score.v1.Terminal
-	(*StagedFile)(nil),    // 11: score.v1.StagedFile
-	(*Identity)(nil),      // 12: score.v1.Identity
-	(*NodePlace)(nil),     // 13: score.v1.NodePlace
-	(*Verdict)(nil),       // 14: score.v1.Verdict
-	(*Usage)(nil),         // 15: score.v1.Usage
-	(*Fences)(nil),        // 16: score.v1.Fences
-	(*Messages)(nil),      // 17: score.v1.Messages
-	(*Transports)(nil),    // 18: score.v1.Transports
-	(*Job)(nil),           // 19: score.v1.Job
-	(*StartTrace)(nil),    // 20: score.v1.StartTrace
-	(*NodeStart)(nil),     // 21: score.v1.NodeStart
-	(*Idleness)(nil),      // 22: score.v1.Idleness
-	(*RankWait)(nil),      // 23: score.v1.RankWait
+	(DependencyKind)(0),   // 5: score.v1.DependencyKind
+	(StagedKind)(0),       // 6: score.v1.StagedKind
+	(EndReason)(0),        // 7: score.v1.EndReason
+	(*ResourceLimit)(nil), // 8: score.v1.ResourceLimit
+	(*Command)(nil),       // 9: score.v1.Command
+	(*Dependency)(nil),    // 10: score.v1.Dependency
+	(*Hold)(nil),          // 11: score.v1.Hold
+	(*JobSpec)(nil),       // 12: score.v1.JobSpec
+	(*Terminal)(nil),      // 13: score.v1.Terminal
+	(*StagedFile)(nil),    // 14: score.v1.StagedFile
+	(*Identity)(nil),      // 15: score.v1.Identity
+	(*NodePlace)(nil),     // 16: score.v1.NodePlace
+	(*Verdict)(nil),       // 17: score.v1.Verdict
+	(*Usage)(nil),         // 18: score.v1.Usage
+	(*Fences)(nil),        // 19: score.v1.Fences
+	(*Messages)(nil),      // 20: score.v1.Messages
+	(*Transports)(nil),    // 21: score.v1.Transports
+	(*Job)(nil),           // 22: score.v1.Job
+	(*StartTrace)(nil),    // 23: score.v1.StartTrace
+	(*NodeStart)(nil),     // 24: score.v1.NodeStart
+	(*Idleness)(nil),      // 25: score.v1.Idleness
+	(*RankWait)(nil),      // 26: score.v1.RankWait
 }
 var file_score_v1_job_proto_depIdxs = []int32{
-	7,  // 0: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
-	1,  // 1: score.v1.JobSpec.stdin:type_name -> score.v1.StdinMode
-	2,  // 2: score.v1.JobSpec.mpi:type_name -> score.v1.MpiMode
-	4,  // 3: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
-	3,  // 4: score.v1.JobSpec.exchange:type_name -> score.v1.ExchangeMode
-	8,  // 5: score.v1.JobSpec.commands:type_name -> score.v1.Command
-	11, // 6: score.v1.JobSpec.staged:type_name -> score.v1.StagedFile
-	10, // 7: score.v1.JobSpec.terminal:type_name -> score.v1.Terminal
-	5,  // 8: score.v1.StagedFile.kind:type_name -> score.v1.StagedKind
-	6,  // 9: score.v1.Verdict.reason:type_name -> score.v1.EndReason
-	17, // 10: score.v1.Usage.messages:type_name -> score.v1.Messages
-	16, // 11: score.v1.Usage.fences:type_name -> score.v1.Fences
-	18, // 12: score.v1.Messages.transports:type_name -> score.v1.Transports
-	9,  // 13: score.v1.Job.spec:type_name -> score.v1.JobSpec
-	12, // 14: score.v1.Job.user:type_name -> score.v1.Identity
-	0,  // 15: score.v1.Job.state:type_name -> score.v1.JobState
-	13, // 16: score.v1.Job.places:type_name -> score.v1.NodePlace
-	14, // 17: score.v1.Job.verdict:type_name -> score.v1.Verdict
-	15, // 18: score.v1.Job.usage:type_name -> score.v1.Usage
-	22, // 19: score.v1.Job.idle:type_name -> score.v1.Idleness
-	20, // 20: score.v1.Job.start:type_name -> score.v1.StartTrace
-	21, // 21: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
-	23, // 22: score.v1.Idleness.waits:type_name -> score.v1.RankWait
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	5,  // 0: score.v1.Dependency.kind:type_name -> score.v1.DependencyKind
+	8,  // 1: score.v1.JobSpec.limits:type_name -> score.v1.ResourceLimit
+	1,  // 2: score.v1.JobSpec.stdin:type_name -> score.v1.StdinMode
+	2,  // 3: score.v1.JobSpec.mpi:type_name -> score.v1.MpiMode
+	4,  // 4: score.v1.JobSpec.distribution:type_name -> score.v1.Distribution
+	3,  // 5: score.v1.JobSpec.exchange:type_name -> score.v1.ExchangeMode
+	9,  // 6: score.v1.JobSpec.commands:type_name -> score.v1.Command
+	14, // 7: score.v1.JobSpec.staged:type_name -> score.v1.StagedFile
+	10, // 8: score.v1.JobSpec.dependencies:type_name -> score.v1.Dependency
+	13, // 9: score.v1.JobSpec.terminal:type_name -> score.v1.Terminal
+	6,  // 10: score.v1.StagedFile.kind:type_name -> score.v1.StagedKind
+	7,  // 11: score.v1.Verdict.reason:type_name -> score.v1.EndReason
+	20, // 12: score.v1.Usage.messages:type_name -> score.v1.Messages
+	19, // 13: score.v1.Usage.fences:type_name -> score.v1.Fences
+	21, // 14: score.v1.Messages.transports:type_name -> score.v1.Transports
+	12, // 15: score.v1.Job.spec:type_name -> score.v1.JobSpec
+	15, // 16: score.v1.Job.user:type_name -> score.v1.Identity
+	0,  // 17: score.v1.Job.state:type_name -> score.v1.JobState
+	16, // 18: score.v1.Job.places:type_name -> score.v1.NodePlace
+	17, // 19: score.v1.Job.verdict:type_name -> score.v1.Verdict
+	18, // 20: score.v1.Job.usage:type_name -> score.v1.Usage
+	25, // 21: score.v1.Job.idle:type_name -> score.v1.Idleness
+	23, // 22: score.v1.Job.start:type_name -> score.v1.StartTrace
+	11, // 23: score.v1.Job.hold:type_name -> score.v1.Hold
+	24, // 24: score.v1.StartTrace.nodes:type_name -> score.v1.NodeStart
+	26, // 25: score.v1.Idleness.waits:type_name -> score.v1.RankWait
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_job_proto_init() }
@@ -2559,8 +2767,8 @@ func file_score_v1_job_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_job_proto_rawDesc), len(file_score_v1_job_proto_rawDesc)),
-			NumEnums:      7,
-			NumMessages:   17,
+			NumEnums:      8,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

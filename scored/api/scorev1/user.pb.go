@@ -2275,6 +2275,166 @@ func (*RequeueJobResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_user_proto_rawDescGZIP(), []int{32}
 }
 
+type HoldJobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldJobRequest) Reset() {
+	*x = HoldJobRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldJobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldJobRequest) ProtoMessage() {}
+
+func (x *HoldJobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldJobRequest.ProtoReflect.Descriptor instead.
+func (*HoldJobRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *HoldJobRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+type HoldJobResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldJobResponse) Reset() {
+	*x = HoldJobResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldJobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldJobResponse) ProtoMessage() {}
+
+func (x *HoldJobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldJobResponse.ProtoReflect.Descriptor instead.
+func (*HoldJobResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+}
+
+type ReleaseJobRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseJobRequest) Reset() {
+	*x = ReleaseJobRequest{}
+	mi := &file_score_v1_user_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseJobRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseJobRequest) ProtoMessage() {}
+
+func (x *ReleaseJobRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseJobRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseJobRequest) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *ReleaseJobRequest) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+type ReleaseJobResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseJobResponse) Reset() {
+	*x = ReleaseJobResponse{}
+	mi := &file_score_v1_user_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseJobResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseJobResponse) ProtoMessage() {}
+
+func (x *ReleaseJobResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_score_v1_user_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseJobResponse.ProtoReflect.Descriptor instead.
+func (*ReleaseJobResponse) Descriptor() ([]byte, []int) {
+	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+}
+
 type WaitJobRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -2284,7 +2444,7 @@ type WaitJobRequest struct {
 
 func (x *WaitJobRequest) Reset() {
 	*x = WaitJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2296,7 +2456,7 @@ func (x *WaitJobRequest) String() string {
 func (*WaitJobRequest) ProtoMessage() {}
 
 func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[33]
+	mi := &file_score_v1_user_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2309,7 +2469,7 @@ func (x *WaitJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobRequest.ProtoReflect.Descriptor instead.
 func (*WaitJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{33}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WaitJobRequest) GetJobId() uint64 {
@@ -2328,7 +2488,7 @@ type WaitJobResponse struct {
 
 func (x *WaitJobResponse) Reset() {
 	*x = WaitJobResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2500,7 @@ func (x *WaitJobResponse) String() string {
 func (*WaitJobResponse) ProtoMessage() {}
 
 func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[34]
+	mi := &file_score_v1_user_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2513,7 @@ func (x *WaitJobResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitJobResponse.ProtoReflect.Descriptor instead.
 func (*WaitJobResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{34}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *WaitJobResponse) GetJob() *Job {
@@ -2387,7 +2547,7 @@ type ChannelState struct {
 
 func (x *ChannelState) Reset() {
 	*x = ChannelState{}
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2399,7 +2559,7 @@ func (x *ChannelState) String() string {
 func (*ChannelState) ProtoMessage() {}
 
 func (x *ChannelState) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[35]
+	mi := &file_score_v1_user_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +2572,7 @@ func (x *ChannelState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelState.ProtoReflect.Descriptor instead.
 func (*ChannelState) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{35}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ChannelState) GetJobId() uint64 {
@@ -2531,7 +2691,7 @@ type PortCounts struct {
 
 func (x *PortCounts) Reset() {
 	*x = PortCounts{}
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2703,7 @@ func (x *PortCounts) String() string {
 func (*PortCounts) ProtoMessage() {}
 
 func (x *PortCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[36]
+	mi := &file_score_v1_user_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2716,7 @@ func (x *PortCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortCounts.ProtoReflect.Descriptor instead.
 func (*PortCounts) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{36}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PortCounts) GetSent() uint64 {
@@ -2643,7 +2803,7 @@ type ChannelPeer struct {
 
 func (x *ChannelPeer) Reset() {
 	*x = ChannelPeer{}
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2655,7 +2815,7 @@ func (x *ChannelPeer) String() string {
 func (*ChannelPeer) ProtoMessage() {}
 
 func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[37]
+	mi := &file_score_v1_user_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2668,7 +2828,7 @@ func (x *ChannelPeer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChannelPeer.ProtoReflect.Descriptor instead.
 func (*ChannelPeer) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{37}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ChannelPeer) GetRank() uint32 {
@@ -2761,7 +2921,7 @@ type ListChannelsRequest struct {
 
 func (x *ListChannelsRequest) Reset() {
 	*x = ListChannelsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2773,7 +2933,7 @@ func (x *ListChannelsRequest) String() string {
 func (*ListChannelsRequest) ProtoMessage() {}
 
 func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[38]
+	mi := &file_score_v1_user_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2786,7 +2946,7 @@ func (x *ListChannelsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsRequest.ProtoReflect.Descriptor instead.
 func (*ListChannelsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{38}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *ListChannelsRequest) GetJobId() uint64 {
@@ -2827,7 +2987,7 @@ type ListChannelsResponse struct {
 
 func (x *ListChannelsResponse) Reset() {
 	*x = ListChannelsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2839,7 +2999,7 @@ func (x *ListChannelsResponse) String() string {
 func (*ListChannelsResponse) ProtoMessage() {}
 
 func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[39]
+	mi := &file_score_v1_user_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2852,7 +3012,7 @@ func (x *ListChannelsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListChannelsResponse.ProtoReflect.Descriptor instead.
 func (*ListChannelsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{39}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ListChannelsResponse) GetChannels() []*ChannelState {
@@ -2880,7 +3040,7 @@ type DumpJobRequest struct {
 
 func (x *DumpJobRequest) Reset() {
 	*x = DumpJobRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2892,7 +3052,7 @@ func (x *DumpJobRequest) String() string {
 func (*DumpJobRequest) ProtoMessage() {}
 
 func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[40]
+	mi := &file_score_v1_user_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2905,7 +3065,7 @@ func (x *DumpJobRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpJobRequest.ProtoReflect.Descriptor instead.
 func (*DumpJobRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{40}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *DumpJobRequest) GetJobId() uint64 {
@@ -2945,7 +3105,7 @@ type DumpPart struct {
 
 func (x *DumpPart) Reset() {
 	*x = DumpPart{}
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3117,7 @@ func (x *DumpPart) String() string {
 func (*DumpPart) ProtoMessage() {}
 
 func (x *DumpPart) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[41]
+	mi := &file_score_v1_user_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3130,7 @@ func (x *DumpPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpPart.ProtoReflect.Descriptor instead.
 func (*DumpPart) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{41}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *DumpPart) GetPart() isDumpPart_Part {
@@ -3044,7 +3204,7 @@ type DumpHead struct {
 
 func (x *DumpHead) Reset() {
 	*x = DumpHead{}
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3216,7 @@ func (x *DumpHead) String() string {
 func (*DumpHead) ProtoMessage() {}
 
 func (x *DumpHead) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[42]
+	mi := &file_score_v1_user_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3229,7 @@ func (x *DumpHead) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DumpHead.ProtoReflect.Descriptor instead.
 func (*DumpHead) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{42}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *DumpHead) GetRank() uint32 {
@@ -3147,7 +3307,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3159,7 +3319,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[43]
+	mi := &file_score_v1_user_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3172,7 +3332,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{43}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Node) GetName() string {
@@ -3382,7 +3542,7 @@ type DrainNodeRequest struct {
 
 func (x *DrainNodeRequest) Reset() {
 	*x = DrainNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3394,7 +3554,7 @@ func (x *DrainNodeRequest) String() string {
 func (*DrainNodeRequest) ProtoMessage() {}
 
 func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[44]
+	mi := &file_score_v1_user_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3407,7 +3567,7 @@ func (x *DrainNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeRequest.ProtoReflect.Descriptor instead.
 func (*DrainNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{44}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *DrainNodeRequest) GetNode() string {
@@ -3440,7 +3600,7 @@ type DrainNodeResponse struct {
 
 func (x *DrainNodeResponse) Reset() {
 	*x = DrainNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3452,7 +3612,7 @@ func (x *DrainNodeResponse) String() string {
 func (*DrainNodeResponse) ProtoMessage() {}
 
 func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[45]
+	mi := &file_score_v1_user_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3465,7 +3625,7 @@ func (x *DrainNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainNodeResponse.ProtoReflect.Descriptor instead.
 func (*DrainNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{45}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *DrainNodeResponse) GetNode() *Node {
@@ -3484,7 +3644,7 @@ type ResumeNodeRequest struct {
 
 func (x *ResumeNodeRequest) Reset() {
 	*x = ResumeNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3496,7 +3656,7 @@ func (x *ResumeNodeRequest) String() string {
 func (*ResumeNodeRequest) ProtoMessage() {}
 
 func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[46]
+	mi := &file_score_v1_user_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3509,7 +3669,7 @@ func (x *ResumeNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{46}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ResumeNodeRequest) GetNode() string {
@@ -3528,7 +3688,7 @@ type ResumeNodeResponse struct {
 
 func (x *ResumeNodeResponse) Reset() {
 	*x = ResumeNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3700,7 @@ func (x *ResumeNodeResponse) String() string {
 func (*ResumeNodeResponse) ProtoMessage() {}
 
 func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[47]
+	mi := &file_score_v1_user_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3713,7 @@ func (x *ResumeNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeNodeResponse.ProtoReflect.Descriptor instead.
 func (*ResumeNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{47}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *ResumeNodeResponse) GetNode() *Node {
@@ -3572,7 +3732,7 @@ type RemoveNodeRequest struct {
 
 func (x *RemoveNodeRequest) Reset() {
 	*x = RemoveNodeRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3584,7 +3744,7 @@ func (x *RemoveNodeRequest) String() string {
 func (*RemoveNodeRequest) ProtoMessage() {}
 
 func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[48]
+	mi := &file_score_v1_user_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3597,7 +3757,7 @@ func (x *RemoveNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeRequest.ProtoReflect.Descriptor instead.
 func (*RemoveNodeRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{48}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *RemoveNodeRequest) GetNode() string {
@@ -3616,7 +3776,7 @@ type RemoveNodeResponse struct {
 
 func (x *RemoveNodeResponse) Reset() {
 	*x = RemoveNodeResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3628,7 +3788,7 @@ func (x *RemoveNodeResponse) String() string {
 func (*RemoveNodeResponse) ProtoMessage() {}
 
 func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[49]
+	mi := &file_score_v1_user_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3641,7 +3801,7 @@ func (x *RemoveNodeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveNodeResponse.ProtoReflect.Descriptor instead.
 func (*RemoveNodeResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{49}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *RemoveNodeResponse) GetRevoked() uint32 {
@@ -3659,7 +3819,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3671,7 +3831,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[50]
+	mi := &file_score_v1_user_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3684,7 +3844,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{50}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
 }
 
 type ListNodesResponse struct {
@@ -3697,7 +3857,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3709,7 +3869,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[51]
+	mi := &file_score_v1_user_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3722,7 +3882,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{51}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -3764,7 +3924,7 @@ type Settings struct {
 
 func (x *Settings) Reset() {
 	*x = Settings{}
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3776,7 +3936,7 @@ func (x *Settings) String() string {
 func (*Settings) ProtoMessage() {}
 
 func (x *Settings) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[52]
+	mi := &file_score_v1_user_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3789,7 +3949,7 @@ func (x *Settings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settings.ProtoReflect.Descriptor instead.
 func (*Settings) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{52}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Settings) GetSliceNanos() int64 {
@@ -3877,7 +4037,7 @@ type GetSettingsRequest struct {
 
 func (x *GetSettingsRequest) Reset() {
 	*x = GetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3889,7 +4049,7 @@ func (x *GetSettingsRequest) String() string {
 func (*GetSettingsRequest) ProtoMessage() {}
 
 func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[53]
+	mi := &file_score_v1_user_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3902,7 +4062,7 @@ func (x *GetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{53}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
 }
 
 type GetSettingsResponse struct {
@@ -3914,7 +4074,7 @@ type GetSettingsResponse struct {
 
 func (x *GetSettingsResponse) Reset() {
 	*x = GetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3926,7 +4086,7 @@ func (x *GetSettingsResponse) String() string {
 func (*GetSettingsResponse) ProtoMessage() {}
 
 func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[54]
+	mi := &file_score_v1_user_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3939,7 +4099,7 @@ func (x *GetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{54}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetSettingsResponse) GetSettings() *Settings {
@@ -3959,7 +4119,7 @@ type SetSettingsRequest struct {
 
 func (x *SetSettingsRequest) Reset() {
 	*x = SetSettingsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3971,7 +4131,7 @@ func (x *SetSettingsRequest) String() string {
 func (*SetSettingsRequest) ProtoMessage() {}
 
 func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[55]
+	mi := &file_score_v1_user_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3984,7 +4144,7 @@ func (x *SetSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsRequest.ProtoReflect.Descriptor instead.
 func (*SetSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{55}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *SetSettingsRequest) GetSettings() *Settings {
@@ -4010,7 +4170,7 @@ type SetSettingsResponse struct {
 
 func (x *SetSettingsResponse) Reset() {
 	*x = SetSettingsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4022,7 +4182,7 @@ func (x *SetSettingsResponse) String() string {
 func (*SetSettingsResponse) ProtoMessage() {}
 
 func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[56]
+	mi := &file_score_v1_user_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4035,7 +4195,7 @@ func (x *SetSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettingsResponse.ProtoReflect.Descriptor instead.
 func (*SetSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{56}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *SetSettingsResponse) GetSettings() *Settings {
@@ -4061,7 +4221,7 @@ type StepTimes struct {
 
 func (x *StepTimes) Reset() {
 	*x = StepTimes{}
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4073,7 +4233,7 @@ func (x *StepTimes) String() string {
 func (*StepTimes) ProtoMessage() {}
 
 func (x *StepTimes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[57]
+	mi := &file_score_v1_user_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4086,7 +4246,7 @@ func (x *StepTimes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StepTimes.ProtoReflect.Descriptor instead.
 func (*StepTimes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{57}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *StepTimes) GetStep() string {
@@ -4150,7 +4310,7 @@ type Flushes struct {
 
 func (x *Flushes) Reset() {
 	*x = Flushes{}
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4162,7 +4322,7 @@ func (x *Flushes) String() string {
 func (*Flushes) ProtoMessage() {}
 
 func (x *Flushes) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[58]
+	mi := &file_score_v1_user_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4175,7 +4335,7 @@ func (x *Flushes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Flushes.ProtoReflect.Descriptor instead.
 func (*Flushes) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{58}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Flushes) GetClean() uint64 {
@@ -4210,7 +4370,7 @@ type SwitchMetricsRequest struct {
 
 func (x *SwitchMetricsRequest) Reset() {
 	*x = SwitchMetricsRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4222,7 +4382,7 @@ func (x *SwitchMetricsRequest) String() string {
 func (*SwitchMetricsRequest) ProtoMessage() {}
 
 func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[59]
+	mi := &file_score_v1_user_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4395,7 @@ func (x *SwitchMetricsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsRequest.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{59}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *SwitchMetricsRequest) GetJobId() uint64 {
@@ -4273,7 +4433,7 @@ type SwitchMetricsResponse struct {
 
 func (x *SwitchMetricsResponse) Reset() {
 	*x = SwitchMetricsResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4285,7 +4445,7 @@ func (x *SwitchMetricsResponse) String() string {
 func (*SwitchMetricsResponse) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[60]
+	mi := &file_score_v1_user_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4298,7 +4458,7 @@ func (x *SwitchMetricsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *SwitchMetricsResponse) GetGroups() []*SwitchMetricsResponse_Group {
@@ -4355,7 +4515,7 @@ type MatrixRow struct {
 
 func (x *MatrixRow) Reset() {
 	*x = MatrixRow{}
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4367,7 +4527,7 @@ func (x *MatrixRow) String() string {
 func (*MatrixRow) ProtoMessage() {}
 
 func (x *MatrixRow) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[61]
+	mi := &file_score_v1_user_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4380,7 +4540,7 @@ func (x *MatrixRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow.ProtoReflect.Descriptor instead.
 func (*MatrixRow) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *MatrixRow) GetIndex() uint32 {
@@ -4412,7 +4572,7 @@ type GetMatrixRequest struct {
 
 func (x *GetMatrixRequest) Reset() {
 	*x = GetMatrixRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4424,7 +4584,7 @@ func (x *GetMatrixRequest) String() string {
 func (*GetMatrixRequest) ProtoMessage() {}
 
 func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[62]
+	mi := &file_score_v1_user_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4437,7 +4597,7 @@ func (x *GetMatrixRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixRequest.ProtoReflect.Descriptor instead.
 func (*GetMatrixRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{62}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
 }
 
 type GetMatrixResponse struct {
@@ -4452,7 +4612,7 @@ type GetMatrixResponse struct {
 
 func (x *GetMatrixResponse) Reset() {
 	*x = GetMatrixResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4464,7 +4624,7 @@ func (x *GetMatrixResponse) String() string {
 func (*GetMatrixResponse) ProtoMessage() {}
 
 func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[63]
+	mi := &file_score_v1_user_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4477,7 +4637,7 @@ func (x *GetMatrixResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetMatrixResponse.ProtoReflect.Descriptor instead.
 func (*GetMatrixResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{63}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetMatrixResponse) GetPlanVersion() uint64 {
@@ -4516,7 +4676,7 @@ type GetTopRequest struct {
 
 func (x *GetTopRequest) Reset() {
 	*x = GetTopRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4528,7 +4688,7 @@ func (x *GetTopRequest) String() string {
 func (*GetTopRequest) ProtoMessage() {}
 
 func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[64]
+	mi := &file_score_v1_user_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4541,7 +4701,7 @@ func (x *GetTopRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopRequest.ProtoReflect.Descriptor instead.
 func (*GetTopRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{64}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
 }
 
 type GetTopResponse struct {
@@ -4562,7 +4722,7 @@ type GetTopResponse struct {
 
 func (x *GetTopResponse) Reset() {
 	*x = GetTopResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4574,7 +4734,7 @@ func (x *GetTopResponse) String() string {
 func (*GetTopResponse) ProtoMessage() {}
 
 func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[65]
+	mi := &file_score_v1_user_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4587,7 +4747,7 @@ func (x *GetTopResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTopResponse.ProtoReflect.Descriptor instead.
 func (*GetTopResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{65}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetTopResponse) GetNowNanos() int64 {
@@ -4680,13 +4840,14 @@ type TopJob struct {
 	Flush           *StepTimes             `protobuf:"bytes,14,opt,name=flush" json:"flush,omitempty"` // over all its nodes
 	Total           *StepTimes             `protobuf:"bytes,15,opt,name=total" json:"total,omitempty"` // planned instant to its running, likewise
 	Idle            *Idleness              `protobuf:"bytes,16,opt,name=idle" json:"idle,omitempty"`   // if all its ranks sleep: the instants alone
+	Hold            *Hold                  `protobuf:"bytes,17,opt,name=hold" json:"hold,omitempty"`   // absent: it is not held
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *TopJob) Reset() {
 	*x = TopJob{}
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4698,7 +4859,7 @@ func (x *TopJob) String() string {
 func (*TopJob) ProtoMessage() {}
 
 func (x *TopJob) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[66]
+	mi := &file_score_v1_user_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4711,7 +4872,7 @@ func (x *TopJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopJob.ProtoReflect.Descriptor instead.
 func (*TopJob) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{66}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *TopJob) GetJobId() uint64 {
@@ -4826,6 +4987,13 @@ func (x *TopJob) GetIdle() *Idleness {
 	return nil
 }
 
+func (x *TopJob) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
 type GetVersionRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4834,7 +5002,7 @@ type GetVersionRequest struct {
 
 func (x *GetVersionRequest) Reset() {
 	*x = GetVersionRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4846,7 +5014,7 @@ func (x *GetVersionRequest) String() string {
 func (*GetVersionRequest) ProtoMessage() {}
 
 func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[67]
+	mi := &file_score_v1_user_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4859,7 +5027,7 @@ func (x *GetVersionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionRequest.ProtoReflect.Descriptor instead.
 func (*GetVersionRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{67}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
 }
 
 type GetVersionResponse struct {
@@ -4876,7 +5044,7 @@ type GetVersionResponse struct {
 
 func (x *GetVersionResponse) Reset() {
 	*x = GetVersionResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4888,7 +5056,7 @@ func (x *GetVersionResponse) String() string {
 func (*GetVersionResponse) ProtoMessage() {}
 
 func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[68]
+	mi := &file_score_v1_user_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4901,7 +5069,7 @@ func (x *GetVersionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetVersionResponse.ProtoReflect.Descriptor instead.
 func (*GetVersionResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{68}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GetVersionResponse) GetVersion() string {
@@ -4956,7 +5124,7 @@ type CreateTokenRequest struct {
 
 func (x *CreateTokenRequest) Reset() {
 	*x = CreateTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4968,7 +5136,7 @@ func (x *CreateTokenRequest) String() string {
 func (*CreateTokenRequest) ProtoMessage() {}
 
 func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[69]
+	mi := &file_score_v1_user_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4981,7 +5149,7 @@ func (x *CreateTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{69}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CreateTokenRequest) GetRole() string {
@@ -5008,7 +5176,7 @@ type CreateTokenResponse struct {
 
 func (x *CreateTokenResponse) Reset() {
 	*x = CreateTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5020,7 +5188,7 @@ func (x *CreateTokenResponse) String() string {
 func (*CreateTokenResponse) ProtoMessage() {}
 
 func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[70]
+	mi := &file_score_v1_user_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5033,7 +5201,7 @@ func (x *CreateTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{70}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *CreateTokenResponse) GetToken() string {
@@ -5063,7 +5231,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5075,7 +5243,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[71]
+	mi := &file_score_v1_user_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5088,7 +5256,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{71}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *JoinToken) GetId() string {
@@ -5127,7 +5295,7 @@ type ListTokensRequest struct {
 
 func (x *ListTokensRequest) Reset() {
 	*x = ListTokensRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5139,7 +5307,7 @@ func (x *ListTokensRequest) String() string {
 func (*ListTokensRequest) ProtoMessage() {}
 
 func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[72]
+	mi := &file_score_v1_user_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5152,7 +5320,7 @@ func (x *ListTokensRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensRequest.ProtoReflect.Descriptor instead.
 func (*ListTokensRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{72}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
 }
 
 type ListTokensResponse struct {
@@ -5164,7 +5332,7 @@ type ListTokensResponse struct {
 
 func (x *ListTokensResponse) Reset() {
 	*x = ListTokensResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5176,7 +5344,7 @@ func (x *ListTokensResponse) String() string {
 func (*ListTokensResponse) ProtoMessage() {}
 
 func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[73]
+	mi := &file_score_v1_user_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5189,7 +5357,7 @@ func (x *ListTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTokensResponse.ProtoReflect.Descriptor instead.
 func (*ListTokensResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{73}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ListTokensResponse) GetTokens() []*JoinToken {
@@ -5208,7 +5376,7 @@ type RemoveTokenRequest struct {
 
 func (x *RemoveTokenRequest) Reset() {
 	*x = RemoveTokenRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5220,7 +5388,7 @@ func (x *RemoveTokenRequest) String() string {
 func (*RemoveTokenRequest) ProtoMessage() {}
 
 func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[74]
+	mi := &file_score_v1_user_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5233,7 +5401,7 @@ func (x *RemoveTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenRequest.ProtoReflect.Descriptor instead.
 func (*RemoveTokenRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{74}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RemoveTokenRequest) GetId() string {
@@ -5251,7 +5419,7 @@ type RemoveTokenResponse struct {
 
 func (x *RemoveTokenResponse) Reset() {
 	*x = RemoveTokenResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5263,7 +5431,7 @@ func (x *RemoveTokenResponse) String() string {
 func (*RemoveTokenResponse) ProtoMessage() {}
 
 func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[75]
+	mi := &file_score_v1_user_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5276,7 +5444,7 @@ func (x *RemoveTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveTokenResponse.ProtoReflect.Descriptor instead.
 func (*RemoveTokenResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{75}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
 }
 
 // DaemonCertificate is a certificate of a daemon.
@@ -5293,7 +5461,7 @@ type DaemonCertificate struct {
 
 func (x *DaemonCertificate) Reset() {
 	*x = DaemonCertificate{}
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5305,7 +5473,7 @@ func (x *DaemonCertificate) String() string {
 func (*DaemonCertificate) ProtoMessage() {}
 
 func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[76]
+	mi := &file_score_v1_user_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5318,7 +5486,7 @@ func (x *DaemonCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DaemonCertificate.ProtoReflect.Descriptor instead.
 func (*DaemonCertificate) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{76}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *DaemonCertificate) GetSerial() []byte {
@@ -5364,7 +5532,7 @@ type ListCertificatesRequest struct {
 
 func (x *ListCertificatesRequest) Reset() {
 	*x = ListCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5376,7 +5544,7 @@ func (x *ListCertificatesRequest) String() string {
 func (*ListCertificatesRequest) ProtoMessage() {}
 
 func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[77]
+	mi := &file_score_v1_user_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5389,7 +5557,7 @@ func (x *ListCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*ListCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{77}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
 }
 
 type ListCertificatesResponse struct {
@@ -5401,7 +5569,7 @@ type ListCertificatesResponse struct {
 
 func (x *ListCertificatesResponse) Reset() {
 	*x = ListCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5413,7 +5581,7 @@ func (x *ListCertificatesResponse) String() string {
 func (*ListCertificatesResponse) ProtoMessage() {}
 
 func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[78]
+	mi := &file_score_v1_user_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5426,7 +5594,7 @@ func (x *ListCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*ListCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{78}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ListCertificatesResponse) GetCertificates() []*DaemonCertificate {
@@ -5446,7 +5614,7 @@ type RevokeCertificatesRequest struct {
 
 func (x *RevokeCertificatesRequest) Reset() {
 	*x = RevokeCertificatesRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5458,7 +5626,7 @@ func (x *RevokeCertificatesRequest) String() string {
 func (*RevokeCertificatesRequest) ProtoMessage() {}
 
 func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[79]
+	mi := &file_score_v1_user_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5471,7 +5639,7 @@ func (x *RevokeCertificatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesRequest.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{79}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *RevokeCertificatesRequest) GetRole() string {
@@ -5497,7 +5665,7 @@ type RevokeCertificatesResponse struct {
 
 func (x *RevokeCertificatesResponse) Reset() {
 	*x = RevokeCertificatesResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5509,7 +5677,7 @@ func (x *RevokeCertificatesResponse) String() string {
 func (*RevokeCertificatesResponse) ProtoMessage() {}
 
 func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[80]
+	mi := &file_score_v1_user_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5522,7 +5690,7 @@ func (x *RevokeCertificatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificatesResponse.ProtoReflect.Descriptor instead.
 func (*RevokeCertificatesResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{80}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *RevokeCertificatesResponse) GetRevoked() uint32 {
@@ -5547,7 +5715,7 @@ type UserLimits struct {
 
 func (x *UserLimits) Reset() {
 	*x = UserLimits{}
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5559,7 +5727,7 @@ func (x *UserLimits) String() string {
 func (*UserLimits) ProtoMessage() {}
 
 func (x *UserLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[81]
+	mi := &file_score_v1_user_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5572,7 +5740,7 @@ func (x *UserLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UserLimits.ProtoReflect.Descriptor instead.
 func (*UserLimits) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{81}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *UserLimits) GetJobs() uint32 {
@@ -5639,7 +5807,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5651,7 +5819,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[82]
+	mi := &file_score_v1_user_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5664,7 +5832,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{82}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *User) GetUid() uint32 {
@@ -5767,7 +5935,7 @@ type ListUsersRequest struct {
 
 func (x *ListUsersRequest) Reset() {
 	*x = ListUsersRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5779,7 +5947,7 @@ func (x *ListUsersRequest) String() string {
 func (*ListUsersRequest) ProtoMessage() {}
 
 func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[83]
+	mi := &file_score_v1_user_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5792,7 +5960,7 @@ func (x *ListUsersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersRequest.ProtoReflect.Descriptor instead.
 func (*ListUsersRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{83}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ListUsersRequest) GetUser() string {
@@ -5811,7 +5979,7 @@ type ListUsersResponse struct {
 
 func (x *ListUsersResponse) Reset() {
 	*x = ListUsersResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5823,7 +5991,7 @@ func (x *ListUsersResponse) String() string {
 func (*ListUsersResponse) ProtoMessage() {}
 
 func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[84]
+	mi := &file_score_v1_user_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5836,7 +6004,7 @@ func (x *ListUsersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListUsersResponse.ProtoReflect.Descriptor instead.
 func (*ListUsersResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{84}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ListUsersResponse) GetUsers() []*User {
@@ -5857,7 +6025,7 @@ type SetUserRequest struct {
 
 func (x *SetUserRequest) Reset() {
 	*x = SetUserRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5869,7 +6037,7 @@ func (x *SetUserRequest) String() string {
 func (*SetUserRequest) ProtoMessage() {}
 
 func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[85]
+	mi := &file_score_v1_user_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5882,7 +6050,7 @@ func (x *SetUserRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserRequest.ProtoReflect.Descriptor instead.
 func (*SetUserRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{85}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *SetUserRequest) GetUser() string {
@@ -5915,7 +6083,7 @@ type SetUserResponse struct {
 
 func (x *SetUserResponse) Reset() {
 	*x = SetUserResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5927,7 +6095,7 @@ func (x *SetUserResponse) String() string {
 func (*SetUserResponse) ProtoMessage() {}
 
 func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[86]
+	mi := &file_score_v1_user_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5940,7 +6108,7 @@ func (x *SetUserResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUserResponse.ProtoReflect.Descriptor instead.
 func (*SetUserResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{86}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
 }
 
 func (x *SetUserResponse) GetUser() *User {
@@ -5963,7 +6131,7 @@ type GetHistoryRequest struct {
 
 func (x *GetHistoryRequest) Reset() {
 	*x = GetHistoryRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5975,7 +6143,7 @@ func (x *GetHistoryRequest) String() string {
 func (*GetHistoryRequest) ProtoMessage() {}
 
 func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[87]
+	mi := &file_score_v1_user_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5988,7 +6156,7 @@ func (x *GetHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryRequest.ProtoReflect.Descriptor instead.
 func (*GetHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{87}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
 }
 
 func (x *GetHistoryRequest) GetUser() string {
@@ -6036,7 +6204,7 @@ type GetHistoryResponse struct {
 
 func (x *GetHistoryResponse) Reset() {
 	*x = GetHistoryResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6048,7 +6216,7 @@ func (x *GetHistoryResponse) String() string {
 func (*GetHistoryResponse) ProtoMessage() {}
 
 func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[88]
+	mi := &file_score_v1_user_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6061,7 +6229,7 @@ func (x *GetHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetHistoryResponse.ProtoReflect.Descriptor instead.
 func (*GetHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{88}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *GetHistoryResponse) GetJobs() []*Job {
@@ -6091,7 +6259,7 @@ type StageRequest struct {
 
 func (x *StageRequest) Reset() {
 	*x = StageRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6103,7 +6271,7 @@ func (x *StageRequest) String() string {
 func (*StageRequest) ProtoMessage() {}
 
 func (x *StageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[89]
+	mi := &file_score_v1_user_proto_msgTypes[93]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6116,7 +6284,7 @@ func (x *StageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageRequest.ProtoReflect.Descriptor instead.
 func (*StageRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{89}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
 }
 
 func (x *StageRequest) GetPart() isStageRequest_Part {
@@ -6173,7 +6341,7 @@ type StageFiles struct {
 
 func (x *StageFiles) Reset() {
 	*x = StageFiles{}
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6185,7 +6353,7 @@ func (x *StageFiles) String() string {
 func (*StageFiles) ProtoMessage() {}
 
 func (x *StageFiles) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[90]
+	mi := &file_score_v1_user_proto_msgTypes[94]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6198,7 +6366,7 @@ func (x *StageFiles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageFiles.ProtoReflect.Descriptor instead.
 func (*StageFiles) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{90}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{94}
 }
 
 func (x *StageFiles) GetFiles() []*StagedFile {
@@ -6240,7 +6408,7 @@ type StageReply struct {
 
 func (x *StageReply) Reset() {
 	*x = StageReply{}
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6252,7 +6420,7 @@ func (x *StageReply) String() string {
 func (*StageReply) ProtoMessage() {}
 
 func (x *StageReply) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[91]
+	mi := &file_score_v1_user_proto_msgTypes[95]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6265,7 +6433,7 @@ func (x *StageReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StageReply.ProtoReflect.Descriptor instead.
 func (*StageReply) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{91}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{95}
 }
 
 func (x *StageReply) GetMissing() []uint32 {
@@ -6301,7 +6469,7 @@ type ListStagedRequest struct {
 
 func (x *ListStagedRequest) Reset() {
 	*x = ListStagedRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6313,7 +6481,7 @@ func (x *ListStagedRequest) String() string {
 func (*ListStagedRequest) ProtoMessage() {}
 
 func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[92]
+	mi := &file_score_v1_user_proto_msgTypes[96]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6326,7 +6494,7 @@ func (x *ListStagedRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedRequest.ProtoReflect.Descriptor instead.
 func (*ListStagedRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{92}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{96}
 }
 
 func (x *ListStagedRequest) GetClear() bool {
@@ -6368,7 +6536,7 @@ type ListStagedResponse struct {
 
 func (x *ListStagedResponse) Reset() {
 	*x = ListStagedResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6380,7 +6548,7 @@ func (x *ListStagedResponse) String() string {
 func (*ListStagedResponse) ProtoMessage() {}
 
 func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[93]
+	mi := &file_score_v1_user_proto_msgTypes[97]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6393,7 +6561,7 @@ func (x *ListStagedResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListStagedResponse.ProtoReflect.Descriptor instead.
 func (*ListStagedResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{93}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{97}
 }
 
 func (x *ListStagedResponse) GetStaged() []*Staged {
@@ -6432,7 +6600,7 @@ type Staged struct {
 
 func (x *Staged) Reset() {
 	*x = Staged{}
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6444,7 +6612,7 @@ func (x *Staged) String() string {
 func (*Staged) ProtoMessage() {}
 
 func (x *Staged) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[94]
+	mi := &file_score_v1_user_proto_msgTypes[98]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6457,7 +6625,7 @@ func (x *Staged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Staged.ProtoReflect.Descriptor instead.
 func (*Staged) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{94}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{98}
 }
 
 func (x *Staged) GetNode() string {
@@ -6510,7 +6678,7 @@ type SaveSnapshotRequest struct {
 
 func (x *SaveSnapshotRequest) Reset() {
 	*x = SaveSnapshotRequest{}
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6522,7 +6690,7 @@ func (x *SaveSnapshotRequest) String() string {
 func (*SaveSnapshotRequest) ProtoMessage() {}
 
 func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[95]
+	mi := &file_score_v1_user_proto_msgTypes[99]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6535,7 +6703,7 @@ func (x *SaveSnapshotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotRequest.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotRequest) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{95}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{99}
 }
 
 type SaveSnapshotResponse struct {
@@ -6547,7 +6715,7 @@ type SaveSnapshotResponse struct {
 
 func (x *SaveSnapshotResponse) Reset() {
 	*x = SaveSnapshotResponse{}
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[100]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6559,7 +6727,7 @@ func (x *SaveSnapshotResponse) String() string {
 func (*SaveSnapshotResponse) ProtoMessage() {}
 
 func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[96]
+	mi := &file_score_v1_user_proto_msgTypes[100]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6572,7 +6740,7 @@ func (x *SaveSnapshotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SaveSnapshotResponse.ProtoReflect.Descriptor instead.
 func (*SaveSnapshotResponse) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{96}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{100}
 }
 
 func (x *SaveSnapshotResponse) GetData() []byte {
@@ -6598,7 +6766,7 @@ type AttachRequest_Open struct {
 
 func (x *AttachRequest_Open) Reset() {
 	*x = AttachRequest_Open{}
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[101]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6610,7 +6778,7 @@ func (x *AttachRequest_Open) String() string {
 func (*AttachRequest_Open) ProtoMessage() {}
 
 func (x *AttachRequest_Open) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[97]
+	mi := &file_score_v1_user_proto_msgTypes[101]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6681,7 +6849,7 @@ type AttachEvent_Restarted struct {
 
 func (x *AttachEvent_Restarted) Reset() {
 	*x = AttachEvent_Restarted{}
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[102]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6693,7 +6861,7 @@ func (x *AttachEvent_Restarted) String() string {
 func (*AttachEvent_Restarted) ProtoMessage() {}
 
 func (x *AttachEvent_Restarted) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[98]
+	mi := &file_score_v1_user_proto_msgTypes[102]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6742,7 +6910,7 @@ type AttachEvent_StateChange struct {
 
 func (x *AttachEvent_StateChange) Reset() {
 	*x = AttachEvent_StateChange{}
-	mi := &file_score_v1_user_proto_msgTypes[99]
+	mi := &file_score_v1_user_proto_msgTypes[103]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6754,7 +6922,7 @@ func (x *AttachEvent_StateChange) String() string {
 func (*AttachEvent_StateChange) ProtoMessage() {}
 
 func (x *AttachEvent_StateChange) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[99]
+	mi := &file_score_v1_user_proto_msgTypes[103]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6802,7 +6970,7 @@ type AttachEvent_RankStates struct {
 
 func (x *AttachEvent_RankStates) Reset() {
 	*x = AttachEvent_RankStates{}
-	mi := &file_score_v1_user_proto_msgTypes[100]
+	mi := &file_score_v1_user_proto_msgTypes[104]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6814,7 +6982,7 @@ func (x *AttachEvent_RankStates) String() string {
 func (*AttachEvent_RankStates) ProtoMessage() {}
 
 func (x *AttachEvent_RankStates) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[100]
+	mi := &file_score_v1_user_proto_msgTypes[104]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6857,7 +7025,7 @@ type SwitchMetricsResponse_Group struct {
 
 func (x *SwitchMetricsResponse_Group) Reset() {
 	*x = SwitchMetricsResponse_Group{}
-	mi := &file_score_v1_user_proto_msgTypes[101]
+	mi := &file_score_v1_user_proto_msgTypes[105]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6869,7 +7037,7 @@ func (x *SwitchMetricsResponse_Group) String() string {
 func (*SwitchMetricsResponse_Group) ProtoMessage() {}
 
 func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[101]
+	mi := &file_score_v1_user_proto_msgTypes[105]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6882,7 +7050,7 @@ func (x *SwitchMetricsResponse_Group) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SwitchMetricsResponse_Group.ProtoReflect.Descriptor instead.
 func (*SwitchMetricsResponse_Group) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{60, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{64, 0}
 }
 
 func (x *SwitchMetricsResponse_Group) GetNode() string {
@@ -6926,7 +7094,7 @@ type MatrixRow_Cell struct {
 
 func (x *MatrixRow_Cell) Reset() {
 	*x = MatrixRow_Cell{}
-	mi := &file_score_v1_user_proto_msgTypes[102]
+	mi := &file_score_v1_user_proto_msgTypes[106]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6938,7 +7106,7 @@ func (x *MatrixRow_Cell) String() string {
 func (*MatrixRow_Cell) ProtoMessage() {}
 
 func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_score_v1_user_proto_msgTypes[102]
+	mi := &file_score_v1_user_proto_msgTypes[106]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6951,7 +7119,7 @@ func (x *MatrixRow_Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MatrixRow_Cell.ProtoReflect.Descriptor instead.
 func (*MatrixRow_Cell) Descriptor() ([]byte, []int) {
-	return file_score_v1_user_proto_rawDescGZIP(), []int{61, 0}
+	return file_score_v1_user_proto_rawDescGZIP(), []int{65, 0}
 }
 
 func (x *MatrixRow_Cell) GetNode() string {
@@ -7148,6 +7316,12 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x14\n" +
 	"\x12RequeueJobResponse\"'\n" +
+	"\x0eHoldJobRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x11\n" +
+	"\x0fHoldJobResponse\"*\n" +
+	"\x11ReleaseJobRequest\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x14\n" +
+	"\x12ReleaseJobResponse\"'\n" +
 	"\x0eWaitJobRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"2\n" +
 	"\x0fWaitJobResponse\x12\x1f\n" +
@@ -7356,7 +7530,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x04skew\x18\t \x01(\v2\x13.score.v1.StepTimesR\x04skew\x12\x1f\n" +
 	"\vsince_nanos\x18\n" +
 	" \x01(\x03R\n" +
-	"sinceNanos\"\x94\x04\n" +
+	"sinceNanos\"\xb8\x04\n" +
 	"\x06TopJob\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -7374,7 +7548,8 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x11resent_per_second\x18\r \x01(\x01R\x0fresentPerSecond\x12)\n" +
 	"\x05flush\x18\x0e \x01(\v2\x13.score.v1.StepTimesR\x05flush\x12)\n" +
 	"\x05total\x18\x0f \x01(\v2\x13.score.v1.StepTimesR\x05total\x12&\n" +
-	"\x04idle\x18\x10 \x01(\v2\x12.score.v1.IdlenessR\x04idle\"\x13\n" +
+	"\x04idle\x18\x10 \x01(\v2\x12.score.v1.IdlenessR\x04idle\x12\"\n" +
+	"\x04hold\x18\x11 \x01(\v2\x0e.score.v1.HoldR\x04hold\"\x13\n" +
 	"\x11GetVersionRequest\"\xdc\x01\n" +
 	"\x12GetVersionResponse\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\tR\aversion\x12\x18\n" +
@@ -7510,7 +7685,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tROLE_USER\x10\x01\x12\x11\n" +
 	"\rROLE_OPERATOR\x10\x02\x12\x0e\n" +
 	"\n" +
-	"ROLE_ADMIN\x10\x032\x8e\b\n" +
+	"ROLE_ADMIN\x10\x032\x97\t\n" +
 	"\n" +
 	"JobService\x12;\n" +
 	"\x06Submit\x12\x17.score.v1.SubmitRequest\x1a\x18.score.v1.SubmitResponse\x12<\n" +
@@ -7524,6 +7699,9 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\tSignalJob\x12\x1a.score.v1.SignalJobRequest\x1a\x1b.score.v1.SignalJobResponse\x12G\n" +
 	"\n" +
 	"RequeueJob\x12\x1b.score.v1.RequeueJobRequest\x1a\x1c.score.v1.RequeueJobResponse\x12>\n" +
+	"\aHoldJob\x12\x18.score.v1.HoldJobRequest\x1a\x19.score.v1.HoldJobResponse\x12G\n" +
+	"\n" +
+	"ReleaseJob\x12\x1b.score.v1.ReleaseJobRequest\x1a\x1c.score.v1.ReleaseJobResponse\x12>\n" +
 	"\aWaitJob\x12\x18.score.v1.WaitJobRequest\x1a\x19.score.v1.WaitJobResponse\x12M\n" +
 	"\fListChannels\x12\x1d.score.v1.ListChannelsRequest\x1a\x1e.score.v1.ListChannelsResponse\x129\n" +
 	"\aDumpJob\x12\x18.score.v1.DumpJobRequest\x1a\x12.score.v1.DumpPart0\x01\x129\n" +
@@ -7572,7 +7750,7 @@ func file_score_v1_user_proto_rawDescGZIP() []byte {
 }
 
 var file_score_v1_user_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 103)
+var file_score_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 107)
 var file_score_v1_user_proto_goTypes = []any{
 	(NodeState)(0),                      // 0: score.v1.NodeState
 	(Role)(0),                           // 1: score.v1.Role
@@ -7609,241 +7787,251 @@ var file_score_v1_user_proto_goTypes = []any{
 	(*SignalJobResponse)(nil),           // 32: score.v1.SignalJobResponse
 	(*RequeueJobRequest)(nil),           // 33: score.v1.RequeueJobRequest
 	(*RequeueJobResponse)(nil),          // 34: score.v1.RequeueJobResponse
-	(*WaitJobRequest)(nil),              // 35: score.v1.WaitJobRequest
-	(*WaitJobResponse)(nil),             // 36: score.v1.WaitJobResponse
-	(*ChannelState)(nil),                // 37: score.v1.ChannelState
-	(*PortCounts)(nil),                  // 38: score.v1.PortCounts
-	(*ChannelPeer)(nil),                 // 39: score.v1.ChannelPeer
-	(*ListChannelsRequest)(nil),         // 40: score.v1.ListChannelsRequest
-	(*ListChannelsResponse)(nil),        // 41: score.v1.ListChannelsResponse
-	(*DumpJobRequest)(nil),              // 42: score.v1.DumpJobRequest
-	(*DumpPart)(nil),                    // 43: score.v1.DumpPart
-	(*DumpHead)(nil),                    // 44: score.v1.DumpHead
-	(*Node)(nil),                        // 45: score.v1.Node
-	(*DrainNodeRequest)(nil),            // 46: score.v1.DrainNodeRequest
-	(*DrainNodeResponse)(nil),           // 47: score.v1.DrainNodeResponse
-	(*ResumeNodeRequest)(nil),           // 48: score.v1.ResumeNodeRequest
-	(*ResumeNodeResponse)(nil),          // 49: score.v1.ResumeNodeResponse
-	(*RemoveNodeRequest)(nil),           // 50: score.v1.RemoveNodeRequest
-	(*RemoveNodeResponse)(nil),          // 51: score.v1.RemoveNodeResponse
-	(*ListNodesRequest)(nil),            // 52: score.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),           // 53: score.v1.ListNodesResponse
-	(*Settings)(nil),                    // 54: score.v1.Settings
-	(*GetSettingsRequest)(nil),          // 55: score.v1.GetSettingsRequest
-	(*GetSettingsResponse)(nil),         // 56: score.v1.GetSettingsResponse
-	(*SetSettingsRequest)(nil),          // 57: score.v1.SetSettingsRequest
-	(*SetSettingsResponse)(nil),         // 58: score.v1.SetSettingsResponse
-	(*StepTimes)(nil),                   // 59: score.v1.StepTimes
-	(*Flushes)(nil),                     // 60: score.v1.Flushes
-	(*SwitchMetricsRequest)(nil),        // 61: score.v1.SwitchMetricsRequest
-	(*SwitchMetricsResponse)(nil),       // 62: score.v1.SwitchMetricsResponse
-	(*MatrixRow)(nil),                   // 63: score.v1.MatrixRow
-	(*GetMatrixRequest)(nil),            // 64: score.v1.GetMatrixRequest
-	(*GetMatrixResponse)(nil),           // 65: score.v1.GetMatrixResponse
-	(*GetTopRequest)(nil),               // 66: score.v1.GetTopRequest
-	(*GetTopResponse)(nil),              // 67: score.v1.GetTopResponse
-	(*TopJob)(nil),                      // 68: score.v1.TopJob
-	(*GetVersionRequest)(nil),           // 69: score.v1.GetVersionRequest
-	(*GetVersionResponse)(nil),          // 70: score.v1.GetVersionResponse
-	(*CreateTokenRequest)(nil),          // 71: score.v1.CreateTokenRequest
-	(*CreateTokenResponse)(nil),         // 72: score.v1.CreateTokenResponse
-	(*JoinToken)(nil),                   // 73: score.v1.JoinToken
-	(*ListTokensRequest)(nil),           // 74: score.v1.ListTokensRequest
-	(*ListTokensResponse)(nil),          // 75: score.v1.ListTokensResponse
-	(*RemoveTokenRequest)(nil),          // 76: score.v1.RemoveTokenRequest
-	(*RemoveTokenResponse)(nil),         // 77: score.v1.RemoveTokenResponse
-	(*DaemonCertificate)(nil),           // 78: score.v1.DaemonCertificate
-	(*ListCertificatesRequest)(nil),     // 79: score.v1.ListCertificatesRequest
-	(*ListCertificatesResponse)(nil),    // 80: score.v1.ListCertificatesResponse
-	(*RevokeCertificatesRequest)(nil),   // 81: score.v1.RevokeCertificatesRequest
-	(*RevokeCertificatesResponse)(nil),  // 82: score.v1.RevokeCertificatesResponse
-	(*UserLimits)(nil),                  // 83: score.v1.UserLimits
-	(*User)(nil),                        // 84: score.v1.User
-	(*ListUsersRequest)(nil),            // 85: score.v1.ListUsersRequest
-	(*ListUsersResponse)(nil),           // 86: score.v1.ListUsersResponse
-	(*SetUserRequest)(nil),              // 87: score.v1.SetUserRequest
-	(*SetUserResponse)(nil),             // 88: score.v1.SetUserResponse
-	(*GetHistoryRequest)(nil),           // 89: score.v1.GetHistoryRequest
-	(*GetHistoryResponse)(nil),          // 90: score.v1.GetHistoryResponse
-	(*StageRequest)(nil),                // 91: score.v1.StageRequest
-	(*StageFiles)(nil),                  // 92: score.v1.StageFiles
-	(*StageReply)(nil),                  // 93: score.v1.StageReply
-	(*ListStagedRequest)(nil),           // 94: score.v1.ListStagedRequest
-	(*ListStagedResponse)(nil),          // 95: score.v1.ListStagedResponse
-	(*Staged)(nil),                      // 96: score.v1.Staged
-	(*SaveSnapshotRequest)(nil),         // 97: score.v1.SaveSnapshotRequest
-	(*SaveSnapshotResponse)(nil),        // 98: score.v1.SaveSnapshotResponse
-	(*AttachRequest_Open)(nil),          // 99: score.v1.AttachRequest.Open
-	(*AttachEvent_Restarted)(nil),       // 100: score.v1.AttachEvent.Restarted
-	(*AttachEvent_StateChange)(nil),     // 101: score.v1.AttachEvent.StateChange
-	(*AttachEvent_RankStates)(nil),      // 102: score.v1.AttachEvent.RankStates
-	(*SwitchMetricsResponse_Group)(nil), // 103: score.v1.SwitchMetricsResponse.Group
-	(*MatrixRow_Cell)(nil),              // 104: score.v1.MatrixRow.Cell
-	(*JobSpec)(nil),                     // 105: score.v1.JobSpec
-	(*Terminal)(nil),                    // 106: score.v1.Terminal
-	(*Verdict)(nil),                     // 107: score.v1.Verdict
-	(JobState)(0),                       // 108: score.v1.JobState
-	(*Job)(nil),                         // 109: score.v1.Job
-	(*Usage)(nil),                       // 110: score.v1.Usage
-	(*Idleness)(nil),                    // 111: score.v1.Idleness
-	(EndReason)(0),                      // 112: score.v1.EndReason
-	(*StagedFile)(nil),                  // 113: score.v1.StagedFile
-	(*Identity)(nil),                    // 114: score.v1.Identity
-	(*NodePlace)(nil),                   // 115: score.v1.NodePlace
+	(*HoldJobRequest)(nil),              // 35: score.v1.HoldJobRequest
+	(*HoldJobResponse)(nil),             // 36: score.v1.HoldJobResponse
+	(*ReleaseJobRequest)(nil),           // 37: score.v1.ReleaseJobRequest
+	(*ReleaseJobResponse)(nil),          // 38: score.v1.ReleaseJobResponse
+	(*WaitJobRequest)(nil),              // 39: score.v1.WaitJobRequest
+	(*WaitJobResponse)(nil),             // 40: score.v1.WaitJobResponse
+	(*ChannelState)(nil),                // 41: score.v1.ChannelState
+	(*PortCounts)(nil),                  // 42: score.v1.PortCounts
+	(*ChannelPeer)(nil),                 // 43: score.v1.ChannelPeer
+	(*ListChannelsRequest)(nil),         // 44: score.v1.ListChannelsRequest
+	(*ListChannelsResponse)(nil),        // 45: score.v1.ListChannelsResponse
+	(*DumpJobRequest)(nil),              // 46: score.v1.DumpJobRequest
+	(*DumpPart)(nil),                    // 47: score.v1.DumpPart
+	(*DumpHead)(nil),                    // 48: score.v1.DumpHead
+	(*Node)(nil),                        // 49: score.v1.Node
+	(*DrainNodeRequest)(nil),            // 50: score.v1.DrainNodeRequest
+	(*DrainNodeResponse)(nil),           // 51: score.v1.DrainNodeResponse
+	(*ResumeNodeRequest)(nil),           // 52: score.v1.ResumeNodeRequest
+	(*ResumeNodeResponse)(nil),          // 53: score.v1.ResumeNodeResponse
+	(*RemoveNodeRequest)(nil),           // 54: score.v1.RemoveNodeRequest
+	(*RemoveNodeResponse)(nil),          // 55: score.v1.RemoveNodeResponse
+	(*ListNodesRequest)(nil),            // 56: score.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),           // 57: score.v1.ListNodesResponse
+	(*Settings)(nil),                    // 58: score.v1.Settings
+	(*GetSettingsRequest)(nil),          // 59: score.v1.GetSettingsRequest
+	(*GetSettingsResponse)(nil),         // 60: score.v1.GetSettingsResponse
+	(*SetSettingsRequest)(nil),          // 61: score.v1.SetSettingsRequest
+	(*SetSettingsResponse)(nil),         // 62: score.v1.SetSettingsResponse
+	(*StepTimes)(nil),                   // 63: score.v1.StepTimes
+	(*Flushes)(nil),                     // 64: score.v1.Flushes
+	(*SwitchMetricsRequest)(nil),        // 65: score.v1.SwitchMetricsRequest
+	(*SwitchMetricsResponse)(nil),       // 66: score.v1.SwitchMetricsResponse
+	(*MatrixRow)(nil),                   // 67: score.v1.MatrixRow
+	(*GetMatrixRequest)(nil),            // 68: score.v1.GetMatrixRequest
+	(*GetMatrixResponse)(nil),           // 69: score.v1.GetMatrixResponse
+	(*GetTopRequest)(nil),               // 70: score.v1.GetTopRequest
+	(*GetTopResponse)(nil),              // 71: score.v1.GetTopResponse
+	(*TopJob)(nil),                      // 72: score.v1.TopJob
+	(*GetVersionRequest)(nil),           // 73: score.v1.GetVersionRequest
+	(*GetVersionResponse)(nil),          // 74: score.v1.GetVersionResponse
+	(*CreateTokenRequest)(nil),          // 75: score.v1.CreateTokenRequest
+	(*CreateTokenResponse)(nil),         // 76: score.v1.CreateTokenResponse
+	(*JoinToken)(nil),                   // 77: score.v1.JoinToken
+	(*ListTokensRequest)(nil),           // 78: score.v1.ListTokensRequest
+	(*ListTokensResponse)(nil),          // 79: score.v1.ListTokensResponse
+	(*RemoveTokenRequest)(nil),          // 80: score.v1.RemoveTokenRequest
+	(*RemoveTokenResponse)(nil),         // 81: score.v1.RemoveTokenResponse
+	(*DaemonCertificate)(nil),           // 82: score.v1.DaemonCertificate
+	(*ListCertificatesRequest)(nil),     // 83: score.v1.ListCertificatesRequest
+	(*ListCertificatesResponse)(nil),    // 84: score.v1.ListCertificatesResponse
+	(*RevokeCertificatesRequest)(nil),   // 85: score.v1.RevokeCertificatesRequest
+	(*RevokeCertificatesResponse)(nil),  // 86: score.v1.RevokeCertificatesResponse
+	(*UserLimits)(nil),                  // 87: score.v1.UserLimits
+	(*User)(nil),                        // 88: score.v1.User
+	(*ListUsersRequest)(nil),            // 89: score.v1.ListUsersRequest
+	(*ListUsersResponse)(nil),           // 90: score.v1.ListUsersResponse
+	(*SetUserRequest)(nil),              // 91: score.v1.SetUserRequest
+	(*SetUserResponse)(nil),             // 92: score.v1.SetUserResponse
+	(*GetHistoryRequest)(nil),           // 93: score.v1.GetHistoryRequest
+	(*GetHistoryResponse)(nil),          // 94: score.v1.GetHistoryResponse
+	(*StageRequest)(nil),                // 95: score.v1.StageRequest
+	(*StageFiles)(nil),                  // 96: score.v1.StageFiles
+	(*StageReply)(nil),                  // 97: score.v1.StageReply
+	(*ListStagedRequest)(nil),           // 98: score.v1.ListStagedRequest
+	(*ListStagedResponse)(nil),          // 99: score.v1.ListStagedResponse
+	(*Staged)(nil),                      // 100: score.v1.Staged
+	(*SaveSnapshotRequest)(nil),         // 101: score.v1.SaveSnapshotRequest
+	(*SaveSnapshotResponse)(nil),        // 102: score.v1.SaveSnapshotResponse
+	(*AttachRequest_Open)(nil),          // 103: score.v1.AttachRequest.Open
+	(*AttachEvent_Restarted)(nil),       // 104: score.v1.AttachEvent.Restarted
+	(*AttachEvent_StateChange)(nil),     // 105: score.v1.AttachEvent.StateChange
+	(*AttachEvent_RankStates)(nil),      // 106: score.v1.AttachEvent.RankStates
+	(*SwitchMetricsResponse_Group)(nil), // 107: score.v1.SwitchMetricsResponse.Group
+	(*MatrixRow_Cell)(nil),              // 108: score.v1.MatrixRow.Cell
+	(*JobSpec)(nil),                     // 109: score.v1.JobSpec
+	(*Terminal)(nil),                    // 110: score.v1.Terminal
+	(*Verdict)(nil),                     // 111: score.v1.Verdict
+	(JobState)(0),                       // 112: score.v1.JobState
+	(*Job)(nil),                         // 113: score.v1.Job
+	(*Usage)(nil),                       // 114: score.v1.Usage
+	(*Idleness)(nil),                    // 115: score.v1.Idleness
+	(*Hold)(nil),                        // 116: score.v1.Hold
+	(EndReason)(0),                      // 117: score.v1.EndReason
+	(*StagedFile)(nil),                  // 118: score.v1.StagedFile
+	(*Identity)(nil),                    // 119: score.v1.Identity
+	(*NodePlace)(nil),                   // 120: score.v1.NodePlace
 }
 var file_score_v1_user_proto_depIdxs = []int32{
 	3,   // 0: score.v1.Server.disk:type_name -> score.v1.Disk
 	4,   // 1: score.v1.Server.program:type_name -> score.v1.ProgramVersion
 	2,   // 2: score.v1.ListServersResponse.servers:type_name -> score.v1.Server
-	105, // 3: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
-	99,  // 4: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
+	109, // 3: score.v1.SubmitRequest.spec:type_name -> score.v1.JobSpec
+	103, // 4: score.v1.AttachRequest.open:type_name -> score.v1.AttachRequest.Open
 	17,  // 5: score.v1.AttachRequest.stdin:type_name -> score.v1.Stdin
 	16,  // 6: score.v1.ConfirmOutputRequest.marks:type_name -> score.v1.OutputMark
-	106, // 7: score.v1.Stdin.resize:type_name -> score.v1.Terminal
-	101, // 8: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
+	110, // 7: score.v1.Stdin.resize:type_name -> score.v1.Terminal
+	105, // 8: score.v1.AttachEvent.state:type_name -> score.v1.AttachEvent.StateChange
 	19,  // 9: score.v1.AttachEvent.output:type_name -> score.v1.Output
-	102, // 10: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
-	107, // 11: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
-	100, // 12: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
-	107, // 13: score.v1.AttachEvent.final:type_name -> score.v1.Verdict
+	106, // 10: score.v1.AttachEvent.rank_states:type_name -> score.v1.AttachEvent.RankStates
+	111, // 11: score.v1.AttachEvent.ended:type_name -> score.v1.Verdict
+	104, // 12: score.v1.AttachEvent.restarted:type_name -> score.v1.AttachEvent.Restarted
+	111, // 13: score.v1.AttachEvent.final:type_name -> score.v1.Verdict
 	16,  // 14: score.v1.Output.mark:type_name -> score.v1.OutputMark
-	108, // 15: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
+	112, // 15: score.v1.ListJobsRequest.states:type_name -> score.v1.JobState
 	23,  // 16: score.v1.ListJobsRequest.page:type_name -> score.v1.JobPage
-	109, // 17: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
+	113, // 17: score.v1.ListJobsResponse.jobs:type_name -> score.v1.Job
 	23,  // 18: score.v1.ListJobsResponse.next:type_name -> score.v1.JobPage
-	109, // 19: score.v1.GetJobResponse.job:type_name -> score.v1.Job
+	113, // 19: score.v1.GetJobResponse.job:type_name -> score.v1.Job
 	20,  // 20: score.v1.GetJobResponse.ranks:type_name -> score.v1.RankState
 	26,  // 21: score.v1.GetJobResponse.nodes:type_name -> score.v1.NodeShare
-	110, // 22: score.v1.NodeShare.usage:type_name -> score.v1.Usage
-	59,  // 23: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
-	59,  // 24: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
-	60,  // 25: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
-	109, // 26: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
-	38,  // 27: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
-	39,  // 28: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
-	37,  // 29: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
-	44,  // 30: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
+	114, // 22: score.v1.NodeShare.usage:type_name -> score.v1.Usage
+	63,  // 23: score.v1.NodeShare.total:type_name -> score.v1.StepTimes
+	63,  // 24: score.v1.NodeShare.flush:type_name -> score.v1.StepTimes
+	64,  // 25: score.v1.NodeShare.flushes:type_name -> score.v1.Flushes
+	113, // 26: score.v1.WaitJobResponse.job:type_name -> score.v1.Job
+	42,  // 27: score.v1.ChannelState.port:type_name -> score.v1.PortCounts
+	43,  // 28: score.v1.ChannelState.peers:type_name -> score.v1.ChannelPeer
+	41,  // 29: score.v1.ListChannelsResponse.channels:type_name -> score.v1.ChannelState
+	48,  // 30: score.v1.DumpPart.head:type_name -> score.v1.DumpHead
 	0,   // 31: score.v1.Node.state:type_name -> score.v1.NodeState
-	45,  // 32: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
-	45,  // 33: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
-	45,  // 34: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
-	54,  // 35: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
-	54,  // 36: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
-	54,  // 37: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
-	103, // 38: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
-	59,  // 39: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
-	59,  // 40: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
-	104, // 41: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
-	63,  // 42: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
-	65,  // 43: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
-	68,  // 44: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
-	59,  // 45: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
-	59,  // 46: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
-	108, // 47: score.v1.TopJob.state:type_name -> score.v1.JobState
-	110, // 48: score.v1.TopJob.usage:type_name -> score.v1.Usage
-	59,  // 49: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
-	59,  // 50: score.v1.TopJob.total:type_name -> score.v1.StepTimes
-	111, // 51: score.v1.TopJob.idle:type_name -> score.v1.Idleness
-	4,   // 52: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
-	73,  // 53: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
-	73,  // 54: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
-	78,  // 55: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
-	1,   // 56: score.v1.User.role:type_name -> score.v1.Role
-	83,  // 57: score.v1.User.limits:type_name -> score.v1.UserLimits
-	84,  // 58: score.v1.ListUsersResponse.users:type_name -> score.v1.User
-	84,  // 59: score.v1.SetUserRequest.values:type_name -> score.v1.User
-	84,  // 60: score.v1.SetUserResponse.user:type_name -> score.v1.User
-	112, // 61: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
-	23,  // 62: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
-	109, // 63: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
-	23,  // 64: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
-	92,  // 65: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
-	113, // 66: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
-	114, // 67: score.v1.StageFiles.user:type_name -> score.v1.Identity
-	96,  // 68: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
-	16,  // 69: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
-	108, // 70: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
-	115, // 71: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
-	20,  // 72: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
-	59,  // 73: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
-	60,  // 74: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
-	11,  // 75: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
-	13,  // 76: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
-	14,  // 77: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
-	21,  // 78: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
-	24,  // 79: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
-	27,  // 80: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
-	29,  // 81: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
-	31,  // 82: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
-	33,  // 83: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
-	35,  // 84: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
-	40,  // 85: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
-	42,  // 86: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
-	91,  // 87: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
-	94,  // 88: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
-	89,  // 89: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
-	52,  // 90: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
-	46,  // 91: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
-	48,  // 92: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
-	50,  // 93: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
-	55,  // 94: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
-	57,  // 95: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
-	61,  // 96: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
-	64,  // 97: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
-	66,  // 98: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
-	69,  // 99: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
-	71,  // 100: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
-	74,  // 101: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
-	76,  // 102: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
-	79,  // 103: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
-	81,  // 104: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
-	85,  // 105: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
-	87,  // 106: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
-	97,  // 107: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
-	5,   // 108: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
-	7,   // 109: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
-	9,   // 110: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
-	12,  // 111: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
-	18,  // 112: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
-	15,  // 113: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
-	22,  // 114: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
-	25,  // 115: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
-	28,  // 116: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
-	30,  // 117: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
-	32,  // 118: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
-	34,  // 119: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
-	36,  // 120: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
-	41,  // 121: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
-	43,  // 122: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
-	93,  // 123: score.v1.JobService.Stage:output_type -> score.v1.StageReply
-	95,  // 124: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
-	90,  // 125: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
-	53,  // 126: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
-	47,  // 127: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
-	49,  // 128: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
-	51,  // 129: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
-	56,  // 130: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
-	58,  // 131: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
-	62,  // 132: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
-	65,  // 133: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
-	67,  // 134: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
-	70,  // 135: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
-	72,  // 136: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
-	75,  // 137: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
-	77,  // 138: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
-	80,  // 139: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
-	82,  // 140: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
-	86,  // 141: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
-	88,  // 142: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
-	98,  // 143: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
-	6,   // 144: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
-	8,   // 145: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
-	10,  // 146: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
-	111, // [111:147] is the sub-list for method output_type
-	75,  // [75:111] is the sub-list for method input_type
-	75,  // [75:75] is the sub-list for extension type_name
-	75,  // [75:75] is the sub-list for extension extendee
-	0,   // [0:75] is the sub-list for field type_name
+	49,  // 32: score.v1.DrainNodeResponse.node:type_name -> score.v1.Node
+	49,  // 33: score.v1.ResumeNodeResponse.node:type_name -> score.v1.Node
+	49,  // 34: score.v1.ListNodesResponse.nodes:type_name -> score.v1.Node
+	58,  // 35: score.v1.GetSettingsResponse.settings:type_name -> score.v1.Settings
+	58,  // 36: score.v1.SetSettingsRequest.settings:type_name -> score.v1.Settings
+	58,  // 37: score.v1.SetSettingsResponse.settings:type_name -> score.v1.Settings
+	107, // 38: score.v1.SwitchMetricsResponse.groups:type_name -> score.v1.SwitchMetricsResponse.Group
+	63,  // 39: score.v1.SwitchMetricsResponse.skew:type_name -> score.v1.StepTimes
+	63,  // 40: score.v1.SwitchMetricsResponse.to_running:type_name -> score.v1.StepTimes
+	108, // 41: score.v1.MatrixRow.cells:type_name -> score.v1.MatrixRow.Cell
+	67,  // 42: score.v1.GetMatrixResponse.rows:type_name -> score.v1.MatrixRow
+	69,  // 43: score.v1.GetTopResponse.matrix:type_name -> score.v1.GetMatrixResponse
+	72,  // 44: score.v1.GetTopResponse.jobs:type_name -> score.v1.TopJob
+	63,  // 45: score.v1.GetTopResponse.to_running:type_name -> score.v1.StepTimes
+	63,  // 46: score.v1.GetTopResponse.skew:type_name -> score.v1.StepTimes
+	112, // 47: score.v1.TopJob.state:type_name -> score.v1.JobState
+	114, // 48: score.v1.TopJob.usage:type_name -> score.v1.Usage
+	63,  // 49: score.v1.TopJob.flush:type_name -> score.v1.StepTimes
+	63,  // 50: score.v1.TopJob.total:type_name -> score.v1.StepTimes
+	115, // 51: score.v1.TopJob.idle:type_name -> score.v1.Idleness
+	116, // 52: score.v1.TopJob.hold:type_name -> score.v1.Hold
+	4,   // 53: score.v1.GetVersionResponse.program:type_name -> score.v1.ProgramVersion
+	77,  // 54: score.v1.CreateTokenResponse.about:type_name -> score.v1.JoinToken
+	77,  // 55: score.v1.ListTokensResponse.tokens:type_name -> score.v1.JoinToken
+	82,  // 56: score.v1.ListCertificatesResponse.certificates:type_name -> score.v1.DaemonCertificate
+	1,   // 57: score.v1.User.role:type_name -> score.v1.Role
+	87,  // 58: score.v1.User.limits:type_name -> score.v1.UserLimits
+	88,  // 59: score.v1.ListUsersResponse.users:type_name -> score.v1.User
+	88,  // 60: score.v1.SetUserRequest.values:type_name -> score.v1.User
+	88,  // 61: score.v1.SetUserResponse.user:type_name -> score.v1.User
+	117, // 62: score.v1.GetHistoryRequest.reasons:type_name -> score.v1.EndReason
+	23,  // 63: score.v1.GetHistoryRequest.page:type_name -> score.v1.JobPage
+	113, // 64: score.v1.GetHistoryResponse.jobs:type_name -> score.v1.Job
+	23,  // 65: score.v1.GetHistoryResponse.next:type_name -> score.v1.JobPage
+	96,  // 66: score.v1.StageRequest.files:type_name -> score.v1.StageFiles
+	118, // 67: score.v1.StageFiles.files:type_name -> score.v1.StagedFile
+	119, // 68: score.v1.StageFiles.user:type_name -> score.v1.Identity
+	100, // 69: score.v1.ListStagedResponse.staged:type_name -> score.v1.Staged
+	16,  // 70: score.v1.AttachRequest.Open.have:type_name -> score.v1.OutputMark
+	112, // 71: score.v1.AttachEvent.StateChange.state:type_name -> score.v1.JobState
+	120, // 72: score.v1.AttachEvent.StateChange.places:type_name -> score.v1.NodePlace
+	20,  // 73: score.v1.AttachEvent.RankStates.ranks:type_name -> score.v1.RankState
+	63,  // 74: score.v1.SwitchMetricsResponse.Group.steps:type_name -> score.v1.StepTimes
+	64,  // 75: score.v1.SwitchMetricsResponse.Group.flushes:type_name -> score.v1.Flushes
+	11,  // 76: score.v1.JobService.Submit:input_type -> score.v1.SubmitRequest
+	13,  // 77: score.v1.JobService.Attach:input_type -> score.v1.AttachRequest
+	14,  // 78: score.v1.JobService.ConfirmOutput:input_type -> score.v1.ConfirmOutputRequest
+	21,  // 79: score.v1.JobService.ListJobs:input_type -> score.v1.ListJobsRequest
+	24,  // 80: score.v1.JobService.GetJob:input_type -> score.v1.GetJobRequest
+	27,  // 81: score.v1.JobService.ExplainJob:input_type -> score.v1.ExplainJobRequest
+	29,  // 82: score.v1.JobService.CancelJob:input_type -> score.v1.CancelJobRequest
+	31,  // 83: score.v1.JobService.SignalJob:input_type -> score.v1.SignalJobRequest
+	33,  // 84: score.v1.JobService.RequeueJob:input_type -> score.v1.RequeueJobRequest
+	35,  // 85: score.v1.JobService.HoldJob:input_type -> score.v1.HoldJobRequest
+	37,  // 86: score.v1.JobService.ReleaseJob:input_type -> score.v1.ReleaseJobRequest
+	39,  // 87: score.v1.JobService.WaitJob:input_type -> score.v1.WaitJobRequest
+	44,  // 88: score.v1.JobService.ListChannels:input_type -> score.v1.ListChannelsRequest
+	46,  // 89: score.v1.JobService.DumpJob:input_type -> score.v1.DumpJobRequest
+	95,  // 90: score.v1.JobService.Stage:input_type -> score.v1.StageRequest
+	98,  // 91: score.v1.JobService.ListStaged:input_type -> score.v1.ListStagedRequest
+	93,  // 92: score.v1.JobService.GetHistory:input_type -> score.v1.GetHistoryRequest
+	56,  // 93: score.v1.ClusterService.ListNodes:input_type -> score.v1.ListNodesRequest
+	50,  // 94: score.v1.ClusterService.DrainNode:input_type -> score.v1.DrainNodeRequest
+	52,  // 95: score.v1.ClusterService.ResumeNode:input_type -> score.v1.ResumeNodeRequest
+	54,  // 96: score.v1.ClusterService.RemoveNode:input_type -> score.v1.RemoveNodeRequest
+	59,  // 97: score.v1.ClusterService.GetSettings:input_type -> score.v1.GetSettingsRequest
+	61,  // 98: score.v1.ClusterService.SetSettings:input_type -> score.v1.SetSettingsRequest
+	65,  // 99: score.v1.ClusterService.SwitchMetrics:input_type -> score.v1.SwitchMetricsRequest
+	68,  // 100: score.v1.ClusterService.GetMatrix:input_type -> score.v1.GetMatrixRequest
+	70,  // 101: score.v1.ClusterService.GetTop:input_type -> score.v1.GetTopRequest
+	73,  // 102: score.v1.ClusterService.GetVersion:input_type -> score.v1.GetVersionRequest
+	75,  // 103: score.v1.ClusterService.CreateToken:input_type -> score.v1.CreateTokenRequest
+	78,  // 104: score.v1.ClusterService.ListTokens:input_type -> score.v1.ListTokensRequest
+	80,  // 105: score.v1.ClusterService.RemoveToken:input_type -> score.v1.RemoveTokenRequest
+	83,  // 106: score.v1.ClusterService.ListCertificates:input_type -> score.v1.ListCertificatesRequest
+	85,  // 107: score.v1.ClusterService.RevokeCertificates:input_type -> score.v1.RevokeCertificatesRequest
+	89,  // 108: score.v1.ClusterService.ListUsers:input_type -> score.v1.ListUsersRequest
+	91,  // 109: score.v1.ClusterService.SetUser:input_type -> score.v1.SetUserRequest
+	101, // 110: score.v1.ClusterService.SaveSnapshot:input_type -> score.v1.SaveSnapshotRequest
+	5,   // 111: score.v1.ClusterService.ListServers:input_type -> score.v1.ListServersRequest
+	7,   // 112: score.v1.ClusterService.RemoveServer:input_type -> score.v1.RemoveServerRequest
+	9,   // 113: score.v1.ClusterService.StepDown:input_type -> score.v1.StepDownRequest
+	12,  // 114: score.v1.JobService.Submit:output_type -> score.v1.SubmitResponse
+	18,  // 115: score.v1.JobService.Attach:output_type -> score.v1.AttachEvent
+	15,  // 116: score.v1.JobService.ConfirmOutput:output_type -> score.v1.ConfirmOutputResponse
+	22,  // 117: score.v1.JobService.ListJobs:output_type -> score.v1.ListJobsResponse
+	25,  // 118: score.v1.JobService.GetJob:output_type -> score.v1.GetJobResponse
+	28,  // 119: score.v1.JobService.ExplainJob:output_type -> score.v1.ExplainJobResponse
+	30,  // 120: score.v1.JobService.CancelJob:output_type -> score.v1.CancelJobResponse
+	32,  // 121: score.v1.JobService.SignalJob:output_type -> score.v1.SignalJobResponse
+	34,  // 122: score.v1.JobService.RequeueJob:output_type -> score.v1.RequeueJobResponse
+	36,  // 123: score.v1.JobService.HoldJob:output_type -> score.v1.HoldJobResponse
+	38,  // 124: score.v1.JobService.ReleaseJob:output_type -> score.v1.ReleaseJobResponse
+	40,  // 125: score.v1.JobService.WaitJob:output_type -> score.v1.WaitJobResponse
+	45,  // 126: score.v1.JobService.ListChannels:output_type -> score.v1.ListChannelsResponse
+	47,  // 127: score.v1.JobService.DumpJob:output_type -> score.v1.DumpPart
+	97,  // 128: score.v1.JobService.Stage:output_type -> score.v1.StageReply
+	99,  // 129: score.v1.JobService.ListStaged:output_type -> score.v1.ListStagedResponse
+	94,  // 130: score.v1.JobService.GetHistory:output_type -> score.v1.GetHistoryResponse
+	57,  // 131: score.v1.ClusterService.ListNodes:output_type -> score.v1.ListNodesResponse
+	51,  // 132: score.v1.ClusterService.DrainNode:output_type -> score.v1.DrainNodeResponse
+	53,  // 133: score.v1.ClusterService.ResumeNode:output_type -> score.v1.ResumeNodeResponse
+	55,  // 134: score.v1.ClusterService.RemoveNode:output_type -> score.v1.RemoveNodeResponse
+	60,  // 135: score.v1.ClusterService.GetSettings:output_type -> score.v1.GetSettingsResponse
+	62,  // 136: score.v1.ClusterService.SetSettings:output_type -> score.v1.SetSettingsResponse
+	66,  // 137: score.v1.ClusterService.SwitchMetrics:output_type -> score.v1.SwitchMetricsResponse
+	69,  // 138: score.v1.ClusterService.GetMatrix:output_type -> score.v1.GetMatrixResponse
+	71,  // 139: score.v1.ClusterService.GetTop:output_type -> score.v1.GetTopResponse
+	74,  // 140: score.v1.ClusterService.GetVersion:output_type -> score.v1.GetVersionResponse
+	76,  // 141: score.v1.ClusterService.CreateToken:output_type -> score.v1.CreateTokenResponse
+	79,  // 142: score.v1.ClusterService.ListTokens:output_type -> score.v1.ListTokensResponse
+	81,  // 143: score.v1.ClusterService.RemoveToken:output_type -> score.v1.RemoveTokenResponse
+	84,  // 144: score.v1.ClusterService.ListCertificates:output_type -> score.v1.ListCertificatesResponse
+	86,  // 145: score.v1.ClusterService.RevokeCertificates:output_type -> score.v1.RevokeCertificatesResponse
+	90,  // 146: score.v1.ClusterService.ListUsers:output_type -> score.v1.ListUsersResponse
+	92,  // 147: score.v1.ClusterService.SetUser:output_type -> score.v1.SetUserResponse
+	102, // 148: score.v1.ClusterService.SaveSnapshot:output_type -> score.v1.SaveSnapshotResponse
+	6,   // 149: score.v1.ClusterService.ListServers:output_type -> score.v1.ListServersResponse
+	8,   // 150: score.v1.ClusterService.RemoveServer:output_type -> score.v1.RemoveServerResponse
+	10,  // 151: score.v1.ClusterService.StepDown:output_type -> score.v1.StepDownResponse
+	114, // [114:152] is the sub-list for method output_type
+	76,  // [76:114] is the sub-list for method input_type
+	76,  // [76:76] is the sub-list for extension type_name
+	76,  // [76:76] is the sub-list for extension extendee
+	0,   // [0:76] is the sub-list for field type_name
 }
 
 func init() { file_score_v1_user_proto_init() }
@@ -7873,12 +8061,12 @@ func file_score_v1_user_proto_init() {
 		(*AttachEvent_OutputEnded)(nil),
 		(*AttachEvent_Final)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[41].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[45].OneofWrappers = []any{
 		(*DumpPart_Head)(nil),
 		(*DumpPart_Data)(nil),
 		(*DumpPart_Trouble)(nil),
 	}
-	file_score_v1_user_proto_msgTypes[89].OneofWrappers = []any{
+	file_score_v1_user_proto_msgTypes[93].OneofWrappers = []any{
 		(*StageRequest_Files)(nil),
 		(*StageRequest_Data)(nil),
 	}
@@ -7888,7 +8076,7 @@ func file_score_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_score_v1_user_proto_rawDesc), len(file_score_v1_user_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   103,
+			NumMessages:   107,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

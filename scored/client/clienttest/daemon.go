@@ -21,6 +21,8 @@ type Daemon struct {
 	GetJob   func(id uint64) (*scorev1.GetJobResponse, error)
 	Cancel   func(id uint64) error
 	Requeue  func(*scorev1.RequeueJobRequest) error
+	Hold     func(id uint64) error
+	Release  func(id uint64) error
 	Signal   func(id uint64, signal int32) error
 	ListJobs func(*scorev1.ListJobsRequest) (*scorev1.ListJobsResponse, error)
 	Explain  func(id uint64) (*scorev1.ExplainJobResponse, error)

@@ -74,6 +74,20 @@ func (j jobs) RequeueJob(ctx context.Context, r *connect.Request[scorev1.Requeue
 	return reply(&scorev1.RequeueJobResponse{}, j.daemon.Requeue(r.Msg))
 }
 
+func (j jobs) HoldJob(ctx context.Context, r *connect.Request[scorev1.HoldJobRequest]) (*connect.Response[scorev1.HoldJobResponse], error) {
+	if j.daemon.Hold == nil {
+		return j.UnimplementedJobServiceHandler.HoldJob(ctx, r)
+	}
+	return reply(&scorev1.HoldJobResponse{}, j.daemon.Hold(r.Msg.GetJobId()))
+}
+
+func (j jobs) ReleaseJob(ctx context.Context, r *connect.Request[scorev1.ReleaseJobRequest]) (*connect.Response[scorev1.ReleaseJobResponse], error) {
+	if j.daemon.Release == nil {
+		return j.UnimplementedJobServiceHandler.ReleaseJob(ctx, r)
+	}
+	return reply(&scorev1.ReleaseJobResponse{}, j.daemon.Release(r.Msg.GetJobId()))
+}
+
 func (j jobs) CancelJob(ctx context.Context, r *connect.Request[scorev1.CancelJobRequest]) (*connect.Response[scorev1.CancelJobResponse], error) {
 	if j.daemon.Cancel == nil {
 		return j.UnimplementedJobServiceHandler.CancelJob(ctx, r)

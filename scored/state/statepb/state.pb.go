@@ -172,6 +172,7 @@ type Command struct {
 	//	*Command_OrderRequeue
 	//	*Command_Raise
 	//	*Command_OrderEnd
+	//	*Command_HoldJob
 	Command       isCommand_Command `protobuf_oneof:"command"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -412,6 +413,15 @@ func (x *Command) GetOrderEnd() *OrderEnd {
 	return nil
 }
 
+func (x *Command) GetHoldJob() *HoldJob {
+	if x != nil {
+		if x, ok := x.Command.(*Command_HoldJob); ok {
+			return x.HoldJob
+		}
+	}
+	return nil
+}
+
 type isCommand_Command interface {
 	isCommand_Command()
 }
@@ -504,6 +514,10 @@ type Command_OrderEnd struct {
 	OrderEnd *OrderEnd `protobuf:"bytes,76,opt,name=order_end,json=orderEnd,oneof"`
 }
 
+type Command_HoldJob struct {
+	HoldJob *HoldJob `protobuf:"bytes,77,opt,name=hold_job,json=holdJob,oneof"`
+}
+
 func (*Command_RegisterNode) isCommand_Command() {}
 
 func (*Command_NodeGone) isCommand_Command() {}
@@ -547,6 +561,8 @@ func (*Command_OrderRequeue) isCommand_Command() {}
 func (*Command_Raise) isCommand_Command() {}
 
 func (*Command_OrderEnd) isCommand_Command() {}
+
+func (*Command_HoldJob) isCommand_Command() {}
 
 // Raise switches the log to a later protocol, which all servers understand.
 type Raise struct {
@@ -818,8 +834,11 @@ type Submit struct {
 	Key                []byte `protobuf:"bytes,70,opt,name=key" json:"key,omitempty"`       // the client's name for the submission; empty: it has none
 	Digest             []byte `protobuf:"bytes,71,opt,name=digest" json:"digest,omitempty"` // of what was submitted under the key, SHA-256
 	// inherits: the job has its parent's limits and environment, overridden by spec.env.
-	Inherits      bool         `protobuf:"varint,72,opt,name=inherits" json:"inherits,omitempty"`
-	SpawnedBy     *NameRequest `protobuf:"bytes,73,opt,name=spawned_by,json=spawnedBy" json:"spawned_by,omitempty"` // the rank's request that spawned it
+	Inherits  bool          `protobuf:"varint,72,opt,name=inherits" json:"inherits,omitempty"`
+	SpawnedBy *NameRequest  `protobuf:"bytes,73,opt,name=spawned_by,json=spawnedBy" json:"spawned_by,omitempty"` // the rank's request that spawned it
+	Hold      *scorev1.Hold `protobuf:"bytes,74,opt,name=hold" json:"hold,omitempty"`                            // absent: the job is not held
+	// ids, ascending: of the jobs in its dependencies that are not satisfied yet
+	Unmet         []uint64 `protobuf:"varint,75,rep,packed,name=unmet" json:"unmet,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -920,6 +939,20 @@ func (x *Submit) GetInherits() bool {
 func (x *Submit) GetSpawnedBy() *NameRequest {
 	if x != nil {
 		return x.SpawnedBy
+	}
+	return nil
+}
+
+func (x *Submit) GetHold() *scorev1.Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+func (x *Submit) GetUnmet() []uint64 {
+	if x != nil {
+		return x.Unmet
 	}
 	return nil
 }
@@ -1223,18 +1256,72 @@ func (x *OrderEnd) GetVerdict() *scorev1.Verdict {
 	return nil
 }
 
+// HoldJob holds a queued job or, without a hold, releases it.
+type HoldJob struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
+	Hold          *scorev1.Hold          `protobuf:"bytes,2,opt,name=hold" json:"hold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldJob) Reset() {
+	*x = HoldJob{}
+	mi := &file_state_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldJob) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldJob) ProtoMessage() {}
+
+func (x *HoldJob) ProtoReflect() protoreflect.Message {
+	mi := &file_state_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldJob.ProtoReflect.Descriptor instead.
+func (*HoldJob) Descriptor() ([]byte, []int) {
+	return file_state_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *HoldJob) GetJobId() uint64 {
+	if x != nil {
+		return x.JobId
+	}
+	return 0
+}
+
+func (x *HoldJob) GetHold() *scorev1.Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
 // MarkRunning records that a job has entered the rotation plan.
 type MarkRunning struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	StartedNanos  int64                  `protobuf:"varint,2,opt,name=started_nanos,json=startedNanos" json:"started_nanos,omitempty"`
+	Met           []uint64               `protobuf:"varint,3,rep,packed,name=met" json:"met,omitempty"` // queued jobs whose dependency on this one is now satisfied
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *MarkRunning) Reset() {
 	*x = MarkRunning{}
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1246,7 +1333,7 @@ func (x *MarkRunning) String() string {
 func (*MarkRunning) ProtoMessage() {}
 
 func (x *MarkRunning) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[13]
+	mi := &file_state_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1259,7 +1346,7 @@ func (x *MarkRunning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MarkRunning.ProtoReflect.Descriptor instead.
 func (*MarkRunning) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{13}
+	return file_state_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *MarkRunning) GetJobId() uint64 {
@@ -1276,6 +1363,13 @@ func (x *MarkRunning) GetStartedNanos() int64 {
 	return 0
 }
 
+func (x *MarkRunning) GetMet() []uint64 {
+	if x != nil {
+		return x.Met
+	}
+	return nil
+}
+
 // End records a job's verdict. It removes the names that the job published.
 type End struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1283,13 +1377,14 @@ type End struct {
 	Verdict       *scorev1.Verdict       `protobuf:"bytes,2,opt,name=verdict" json:"verdict,omitempty"`
 	Usage         *scorev1.Usage         `protobuf:"bytes,3,opt,name=usage" json:"usage,omitempty"`
 	Start         *scorev1.StartTrace    `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
+	Met           []uint64               `protobuf:"varint,51,rep,packed,name=met" json:"met,omitempty"` // as in MarkRunning
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *End) Reset() {
 	*x = End{}
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1396,7 @@ func (x *End) String() string {
 func (*End) ProtoMessage() {}
 
 func (x *End) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[14]
+	mi := &file_state_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1409,7 @@ func (x *End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use End.ProtoReflect.Descriptor instead.
 func (*End) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{14}
+	return file_state_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *End) GetJobId() uint64 {
@@ -1345,6 +1440,13 @@ func (x *End) GetStart() *scorev1.StartTrace {
 	return nil
 }
 
+func (x *End) GetMet() []uint64 {
+	if x != nil {
+		return x.Met
+	}
+	return nil
+}
+
 // SetSettings replaces the settings.
 type SetSettings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1355,7 +1457,7 @@ type SetSettings struct {
 
 func (x *SetSettings) Reset() {
 	*x = SetSettings{}
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1469,7 @@ func (x *SetSettings) String() string {
 func (*SetSettings) ProtoMessage() {}
 
 func (x *SetSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[15]
+	mi := &file_state_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1482,7 @@ func (x *SetSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetSettings.ProtoReflect.Descriptor instead.
 func (*SetSettings) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{15}
+	return file_state_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SetSettings) GetSettings() *scorev1.Settings {
@@ -1404,7 +1506,7 @@ type PublishName struct {
 
 func (x *PublishName) Reset() {
 	*x = PublishName{}
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1518,7 @@ func (x *PublishName) String() string {
 func (*PublishName) ProtoMessage() {}
 
 func (x *PublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[16]
+	mi := &file_state_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1531,7 @@ func (x *PublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PublishName.ProtoReflect.Descriptor instead.
 func (*PublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{16}
+	return file_state_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PublishName) GetJobId() uint64 {
@@ -1480,7 +1582,7 @@ type UnpublishName struct {
 
 func (x *UnpublishName) Reset() {
 	*x = UnpublishName{}
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1492,7 +1594,7 @@ func (x *UnpublishName) String() string {
 func (*UnpublishName) ProtoMessage() {}
 
 func (x *UnpublishName) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[17]
+	mi := &file_state_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1505,7 +1607,7 @@ func (x *UnpublishName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UnpublishName.ProtoReflect.Descriptor instead.
 func (*UnpublishName) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{17}
+	return file_state_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UnpublishName) GetJobId() uint64 {
@@ -1542,7 +1644,7 @@ type NameRequest struct {
 
 func (x *NameRequest) Reset() {
 	*x = NameRequest{}
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1656,7 @@ func (x *NameRequest) String() string {
 func (*NameRequest) ProtoMessage() {}
 
 func (x *NameRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[18]
+	mi := &file_state_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1669,7 @@ func (x *NameRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameRequest.ProtoReflect.Descriptor instead.
 func (*NameRequest) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{18}
+	return file_state_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NameRequest) GetJobId() uint64 {
@@ -1604,7 +1706,7 @@ type NameAnswer struct {
 
 func (x *NameAnswer) Reset() {
 	*x = NameAnswer{}
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1616,7 +1718,7 @@ func (x *NameAnswer) String() string {
 func (*NameAnswer) ProtoMessage() {}
 
 func (x *NameAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[19]
+	mi := &file_state_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1629,7 +1731,7 @@ func (x *NameAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NameAnswer.ProtoReflect.Descriptor instead.
 func (*NameAnswer) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{19}
+	return file_state_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NameAnswer) GetNode() string {
@@ -1663,7 +1765,7 @@ type AddToken struct {
 
 func (x *AddToken) Reset() {
 	*x = AddToken{}
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1675,7 +1777,7 @@ func (x *AddToken) String() string {
 func (*AddToken) ProtoMessage() {}
 
 func (x *AddToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[20]
+	mi := &file_state_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1688,7 +1790,7 @@ func (x *AddToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddToken.ProtoReflect.Descriptor instead.
 func (*AddToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{20}
+	return file_state_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AddToken) GetToken() *Token {
@@ -1708,7 +1810,7 @@ type RemoveToken struct {
 
 func (x *RemoveToken) Reset() {
 	*x = RemoveToken{}
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1822,7 @@ func (x *RemoveToken) String() string {
 func (*RemoveToken) ProtoMessage() {}
 
 func (x *RemoveToken) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[21]
+	mi := &file_state_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1835,7 @@ func (x *RemoveToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RemoveToken.ProtoReflect.Descriptor instead.
 func (*RemoveToken) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{21}
+	return file_state_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RemoveToken) GetId() string {
@@ -1754,7 +1856,7 @@ type Admit struct {
 
 func (x *Admit) Reset() {
 	*x = Admit{}
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1766,7 +1868,7 @@ func (x *Admit) String() string {
 func (*Admit) ProtoMessage() {}
 
 func (x *Admit) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[22]
+	mi := &file_state_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1779,7 +1881,7 @@ func (x *Admit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admit.ProtoReflect.Descriptor instead.
 func (*Admit) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{22}
+	return file_state_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Admit) GetTokenId() string {
@@ -1806,7 +1908,7 @@ type RenewCertificate struct {
 
 func (x *RenewCertificate) Reset() {
 	*x = RenewCertificate{}
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1818,7 +1920,7 @@ func (x *RenewCertificate) String() string {
 func (*RenewCertificate) ProtoMessage() {}
 
 func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[23]
+	mi := &file_state_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1831,7 +1933,7 @@ func (x *RenewCertificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewCertificate.ProtoReflect.Descriptor instead.
 func (*RenewCertificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{23}
+	return file_state_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RenewCertificate) GetCertificate() *Certificate {
@@ -1852,7 +1954,7 @@ type RevokeCertificates struct {
 
 func (x *RevokeCertificates) Reset() {
 	*x = RevokeCertificates{}
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1966,7 @@ func (x *RevokeCertificates) String() string {
 func (*RevokeCertificates) ProtoMessage() {}
 
 func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[24]
+	mi := &file_state_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1979,7 @@ func (x *RevokeCertificates) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeCertificates.ProtoReflect.Descriptor instead.
 func (*RevokeCertificates) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{24}
+	return file_state_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *RevokeCertificates) GetRole() string {
@@ -1908,7 +2010,7 @@ type Token struct {
 
 func (x *Token) Reset() {
 	*x = Token{}
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1920,7 +2022,7 @@ func (x *Token) String() string {
 func (*Token) ProtoMessage() {}
 
 func (x *Token) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[25]
+	mi := &file_state_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1933,7 +2035,7 @@ func (x *Token) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Token.ProtoReflect.Descriptor instead.
 func (*Token) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{25}
+	return file_state_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Token) GetId() string {
@@ -1985,7 +2087,7 @@ type Certificate struct {
 
 func (x *Certificate) Reset() {
 	*x = Certificate{}
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2099,7 @@ func (x *Certificate) String() string {
 func (*Certificate) ProtoMessage() {}
 
 func (x *Certificate) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[26]
+	mi := &file_state_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2112,7 @@ func (x *Certificate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Certificate.ProtoReflect.Descriptor instead.
 func (*Certificate) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{26}
+	return file_state_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Certificate) GetSerial() []byte {
@@ -2062,7 +2164,7 @@ type SetUser struct {
 
 func (x *SetUser) Reset() {
 	*x = SetUser{}
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2074,7 +2176,7 @@ func (x *SetUser) String() string {
 func (*SetUser) ProtoMessage() {}
 
 func (x *SetUser) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[27]
+	mi := &file_state_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2087,7 +2189,7 @@ func (x *SetUser) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetUser.ProtoReflect.Descriptor instead.
 func (*SetUser) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{27}
+	return file_state_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SetUser) GetUid() uint32 {
@@ -2136,7 +2238,7 @@ type Charge struct {
 
 func (x *Charge) Reset() {
 	*x = Charge{}
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2148,7 +2250,7 @@ func (x *Charge) String() string {
 func (*Charge) ProtoMessage() {}
 
 func (x *Charge) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[28]
+	mi := &file_state_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2161,7 +2263,7 @@ func (x *Charge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Charge.ProtoReflect.Descriptor instead.
 func (*Charge) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{28}
+	return file_state_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Charge) GetJobs() []*JobUsage {
@@ -2182,7 +2284,7 @@ type JobUsage struct {
 
 func (x *JobUsage) Reset() {
 	*x = JobUsage{}
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2194,7 +2296,7 @@ func (x *JobUsage) String() string {
 func (*JobUsage) ProtoMessage() {}
 
 func (x *JobUsage) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[29]
+	mi := &file_state_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2207,7 +2309,7 @@ func (x *JobUsage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobUsage.ProtoReflect.Descriptor instead.
 func (*JobUsage) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{29}
+	return file_state_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *JobUsage) GetJobId() uint64 {
@@ -2244,7 +2346,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2256,7 +2358,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[30]
+	mi := &file_state_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2269,7 +2371,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{30}
+	return file_state_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Node) GetName() string {
@@ -2361,7 +2463,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2373,7 +2475,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[31]
+	mi := &file_state_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2386,7 +2488,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{31}
+	return file_state_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Place) GetNode() string {
@@ -2421,7 +2523,7 @@ type Pair struct {
 
 func (x *Pair) Reset() {
 	*x = Pair{}
-	mi := &file_state_proto_msgTypes[32]
+	mi := &file_state_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2433,7 +2535,7 @@ func (x *Pair) String() string {
 func (*Pair) ProtoMessage() {}
 
 func (x *Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[32]
+	mi := &file_state_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2446,7 +2548,7 @@ func (x *Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pair.ProtoReflect.Descriptor instead.
 func (*Pair) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{32}
+	return file_state_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Pair) GetKey() string {
@@ -2495,13 +2597,15 @@ type Job struct {
 	Ending        *scorev1.Verdict `protobuf:"bytes,75,opt,name=ending" json:"ending,omitempty"`
 	Answers       []*NameAnswer    `protobuf:"bytes,80,rep,name=answers" json:"answers,omitempty"`                      // to its last requests about names that are gone, oldest first
 	SpawnedBy     *NameRequest     `protobuf:"bytes,82,opt,name=spawned_by,json=spawnedBy" json:"spawned_by,omitempty"` // the request of its parent that spawned it
+	Hold          *scorev1.Hold    `protobuf:"bytes,83,opt,name=hold" json:"hold,omitempty"`                            // absent: it is not held
+	Unmet         []uint64         `protobuf:"varint,84,rep,packed,name=unmet" json:"unmet,omitempty"`                  // as in Submit
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_state_proto_msgTypes[33]
+	mi := &file_state_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2513,7 +2617,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[33]
+	mi := &file_state_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2526,7 +2630,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{33}
+	return file_state_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Job) GetId() uint64 {
@@ -2718,6 +2822,20 @@ func (x *Job) GetSpawnedBy() *NameRequest {
 	return nil
 }
 
+func (x *Job) GetHold() *scorev1.Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+func (x *Job) GetUnmet() []uint64 {
+	if x != nil {
+		return x.Unmet
+	}
+	return nil
+}
+
 // Submission is the key under which a job was submitted.
 type Submission struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2732,7 +2850,7 @@ type Submission struct {
 
 func (x *Submission) Reset() {
 	*x = Submission{}
-	mi := &file_state_proto_msgTypes[34]
+	mi := &file_state_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2744,7 +2862,7 @@ func (x *Submission) String() string {
 func (*Submission) ProtoMessage() {}
 
 func (x *Submission) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[34]
+	mi := &file_state_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2757,7 +2875,7 @@ func (x *Submission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Submission.ProtoReflect.Descriptor instead.
 func (*Submission) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{34}
+	return file_state_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Submission) GetUid() uint32 {
@@ -2810,7 +2928,7 @@ type Name struct {
 
 func (x *Name) Reset() {
 	*x = Name{}
-	mi := &file_state_proto_msgTypes[35]
+	mi := &file_state_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2940,7 @@ func (x *Name) String() string {
 func (*Name) ProtoMessage() {}
 
 func (x *Name) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[35]
+	mi := &file_state_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2953,7 @@ func (x *Name) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Name.ProtoReflect.Descriptor instead.
 func (*Name) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{35}
+	return file_state_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Name) GetUid() uint32 {
@@ -2899,7 +3017,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_state_proto_msgTypes[36]
+	mi := &file_state_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2911,7 +3029,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[36]
+	mi := &file_state_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2924,7 +3042,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{36}
+	return file_state_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *User) GetUid() uint32 {
@@ -3023,7 +3141,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_state_proto_msgTypes[37]
+	mi := &file_state_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3035,7 +3153,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_state_proto_msgTypes[37]
+	mi := &file_state_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3048,7 +3166,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_state_proto_rawDescGZIP(), []int{37}
+	return file_state_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Snapshot) GetFormat() uint32 {
@@ -3158,7 +3276,8 @@ const file_state_proto_rawDesc = "" +
 	"\x04term\x18\x01 \x01(\x04R\x04term\x12\x1d\n" +
 	"\n" +
 	"time_nanos\x18\x02 \x01(\x03R\ttimeNanos\x120\n" +
-	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xff\t\n" +
+	"\bcommands\x18\x03 \x03(\v2\x14.score.state.CommandR\bcommands\"\xb2\n" +
+	"\n" +
 	"\aCommand\x12@\n" +
 	"\rregister_node\x18\x01 \x01(\v2\x19.score.state.RegisterNodeH\x00R\fregisterNode\x124\n" +
 	"\tnode_gone\x18\x02 \x01(\v2\x15.score.state.NodeGoneH\x00R\bnodeGone\x12-\n" +
@@ -3183,7 +3302,8 @@ const file_state_proto_rawDesc = "" +
 	"drain_node\x18< \x01(\v2\x16.score.state.DrainNodeH\x00R\tdrainNode\x12@\n" +
 	"\rorder_requeue\x18F \x01(\v2\x19.score.state.OrderRequeueH\x00R\forderRequeue\x12*\n" +
 	"\x05raise\x18K \x01(\v2\x12.score.state.RaiseH\x00R\x05raise\x124\n" +
-	"\torder_end\x18L \x01(\v2\x15.score.state.OrderEndH\x00R\borderEndB\t\n" +
+	"\torder_end\x18L \x01(\v2\x15.score.state.OrderEndH\x00R\borderEnd\x121\n" +
+	"\bhold_job\x18M \x01(\v2\x14.score.state.HoldJobH\x00R\aholdJobB\t\n" +
 	"\acommand\"#\n" +
 	"\x05Raise\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\"5\n" +
@@ -3199,7 +3319,7 @@ const file_state_proto_rawDesc = "" +
 	"\x02by\x18\x02 \x01(\tR\x02by\x12\x1f\n" +
 	"\vsince_nanos\x18\x03 \x01(\x03R\n" +
 	"sinceNanos\x12\x18\n" +
-	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xea\x02\n" +
+	"\arequeue\x18\x04 \x01(\bR\arequeue\"\xa4\x03\n" +
 	"\x06Submit\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -3212,7 +3332,9 @@ const file_state_proto_rawDesc = "" +
 	"\x06digest\x18G \x01(\fR\x06digest\x12\x1a\n" +
 	"\binherits\x18H \x01(\bR\binherits\x127\n" +
 	"\n" +
-	"spawned_by\x18I \x01(\v2\x18.score.state.NameRequestR\tspawnedBy\"s\n" +
+	"spawned_by\x18I \x01(\v2\x18.score.state.NameRequestR\tspawnedBy\x12\"\n" +
+	"\x04hold\x18J \x01(\v2\x0e.score.v1.HoldR\x04hold\x12\x14\n" +
+	"\x05unmet\x18K \x03(\x04R\x05unmet\"s\n" +
 	"\bAllocate\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x10\n" +
 	"\x03row\x18\x02 \x01(\x05R\x03row\x12*\n" +
@@ -3231,15 +3353,20 @@ const file_state_proto_rawDesc = "" +
 	"\abecause\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\abecause\"N\n" +
 	"\bOrderEnd\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12+\n" +
-	"\averdict\x18\x02 \x01(\v2\x11.score.v1.VerdictR\averdict\"I\n" +
+	"\averdict\x18\x02 \x01(\v2\x11.score.v1.VerdictR\averdict\"D\n" +
+	"\aHoldJob\x12\x15\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\"\n" +
+	"\x04hold\x18\x02 \x01(\v2\x0e.score.v1.HoldR\x04hold\"[\n" +
 	"\vMarkRunning\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12#\n" +
-	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\"\x9c\x01\n" +
+	"\rstarted_nanos\x18\x02 \x01(\x03R\fstartedNanos\x12\x10\n" +
+	"\x03met\x18\x03 \x03(\x04R\x03met\"\xae\x01\n" +
 	"\x03End\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12+\n" +
 	"\averdict\x18\x02 \x01(\v2\x11.score.v1.VerdictR\averdict\x12%\n" +
 	"\x05usage\x18\x03 \x01(\v2\x0f.score.v1.UsageR\x05usage\x12*\n" +
-	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\"=\n" +
+	"\x05start\x182 \x01(\v2\x14.score.v1.StartTraceR\x05start\x12\x10\n" +
+	"\x03met\x183 \x03(\x04R\x03met\"=\n" +
 	"\vSetSettings\x12.\n" +
 	"\bsettings\x18\x01 \x01(\v2\x12.score.v1.SettingsR\bsettings\"\x9e\x01\n" +
 	"\vPublishName\x12\x15\n" +
@@ -3315,7 +3442,7 @@ const file_state_proto_rawDesc = "" +
 	"\x04cpus\x18\x03 \x03(\rR\x04cpus\"<\n" +
 	"\x04Pair\x12\x17\n" +
 	"\x03key\x18\x01 \x01(\tB\x05\xaa\x01\x02 \x03R\x03key\x12\x1b\n" +
-	"\x05value\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x05value\"\xe9\a\n" +
+	"\x05value\x18\x02 \x01(\tB\x05\xaa\x01\x02 \x03R\x05value\"\xa3\b\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12%\n" +
 	"\x04spec\x18\x02 \x01(\v2\x11.score.v1.JobSpecR\x04spec\x12&\n" +
@@ -3347,7 +3474,9 @@ const file_state_proto_rawDesc = "" +
 	"\x06ending\x18K \x01(\v2\x11.score.v1.VerdictR\x06ending\x121\n" +
 	"\aanswers\x18P \x03(\v2\x17.score.state.NameAnswerR\aanswers\x127\n" +
 	"\n" +
-	"spawned_by\x18R \x01(\v2\x18.score.state.NameRequestR\tspawnedBy\"u\n" +
+	"spawned_by\x18R \x01(\v2\x18.score.state.NameRequestR\tspawnedBy\x12\"\n" +
+	"\x04hold\x18S \x01(\v2\x0e.score.v1.HoldR\x04hold\x12\x14\n" +
+	"\x05unmet\x18T \x03(\x04R\x05unmet\"u\n" +
 	"\n" +
 	"Submission\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\rR\x03uid\x12\x10\n" +
@@ -3414,7 +3543,7 @@ func file_state_proto_rawDescGZIP() []byte {
 }
 
 var file_state_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_state_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_state_proto_goTypes = []any{
 	(Phase)(0),                 // 0: score.state.Phase
 	(*Entry)(nil),              // 1: score.state.Entry
@@ -3430,39 +3559,41 @@ var file_state_proto_goTypes = []any{
 	(*Requeue)(nil),            // 11: score.state.Requeue
 	(*OrderRequeue)(nil),       // 12: score.state.OrderRequeue
 	(*OrderEnd)(nil),           // 13: score.state.OrderEnd
-	(*MarkRunning)(nil),        // 14: score.state.MarkRunning
-	(*End)(nil),                // 15: score.state.End
-	(*SetSettings)(nil),        // 16: score.state.SetSettings
-	(*PublishName)(nil),        // 17: score.state.PublishName
-	(*UnpublishName)(nil),      // 18: score.state.UnpublishName
-	(*NameRequest)(nil),        // 19: score.state.NameRequest
-	(*NameAnswer)(nil),         // 20: score.state.NameAnswer
-	(*AddToken)(nil),           // 21: score.state.AddToken
-	(*RemoveToken)(nil),        // 22: score.state.RemoveToken
-	(*Admit)(nil),              // 23: score.state.Admit
-	(*RenewCertificate)(nil),   // 24: score.state.RenewCertificate
-	(*RevokeCertificates)(nil), // 25: score.state.RevokeCertificates
-	(*Token)(nil),              // 26: score.state.Token
-	(*Certificate)(nil),        // 27: score.state.Certificate
-	(*SetUser)(nil),            // 28: score.state.SetUser
-	(*Charge)(nil),             // 29: score.state.Charge
-	(*JobUsage)(nil),           // 30: score.state.JobUsage
-	(*Node)(nil),               // 31: score.state.Node
-	(*Place)(nil),              // 32: score.state.Place
-	(*Pair)(nil),               // 33: score.state.Pair
-	(*Job)(nil),                // 34: score.state.Job
-	(*Submission)(nil),         // 35: score.state.Submission
-	(*Name)(nil),               // 36: score.state.Name
-	(*User)(nil),               // 37: score.state.User
-	(*Snapshot)(nil),           // 38: score.state.Snapshot
-	(*scorev1.JobSpec)(nil),    // 39: score.v1.JobSpec
-	(*scorev1.Identity)(nil),   // 40: score.v1.Identity
-	(*scorev1.Usage)(nil),      // 41: score.v1.Usage
-	(*scorev1.Verdict)(nil),    // 42: score.v1.Verdict
-	(*scorev1.StartTrace)(nil), // 43: score.v1.StartTrace
-	(*scorev1.Settings)(nil),   // 44: score.v1.Settings
-	(scorev1.Role)(0),          // 45: score.v1.Role
-	(*scorev1.UserLimits)(nil), // 46: score.v1.UserLimits
+	(*HoldJob)(nil),            // 14: score.state.HoldJob
+	(*MarkRunning)(nil),        // 15: score.state.MarkRunning
+	(*End)(nil),                // 16: score.state.End
+	(*SetSettings)(nil),        // 17: score.state.SetSettings
+	(*PublishName)(nil),        // 18: score.state.PublishName
+	(*UnpublishName)(nil),      // 19: score.state.UnpublishName
+	(*NameRequest)(nil),        // 20: score.state.NameRequest
+	(*NameAnswer)(nil),         // 21: score.state.NameAnswer
+	(*AddToken)(nil),           // 22: score.state.AddToken
+	(*RemoveToken)(nil),        // 23: score.state.RemoveToken
+	(*Admit)(nil),              // 24: score.state.Admit
+	(*RenewCertificate)(nil),   // 25: score.state.RenewCertificate
+	(*RevokeCertificates)(nil), // 26: score.state.RevokeCertificates
+	(*Token)(nil),              // 27: score.state.Token
+	(*Certificate)(nil),        // 28: score.state.Certificate
+	(*SetUser)(nil),            // 29: score.state.SetUser
+	(*Charge)(nil),             // 30: score.state.Charge
+	(*JobUsage)(nil),           // 31: score.state.JobUsage
+	(*Node)(nil),               // 32: score.state.Node
+	(*Place)(nil),              // 33: score.state.Place
+	(*Pair)(nil),               // 34: score.state.Pair
+	(*Job)(nil),                // 35: score.state.Job
+	(*Submission)(nil),         // 36: score.state.Submission
+	(*Name)(nil),               // 37: score.state.Name
+	(*User)(nil),               // 38: score.state.User
+	(*Snapshot)(nil),           // 39: score.state.Snapshot
+	(*scorev1.JobSpec)(nil),    // 40: score.v1.JobSpec
+	(*scorev1.Identity)(nil),   // 41: score.v1.Identity
+	(*scorev1.Hold)(nil),       // 42: score.v1.Hold
+	(*scorev1.Usage)(nil),      // 43: score.v1.Usage
+	(*scorev1.Verdict)(nil),    // 44: score.v1.Verdict
+	(*scorev1.StartTrace)(nil), // 45: score.v1.StartTrace
+	(*scorev1.Settings)(nil),   // 46: score.v1.Settings
+	(scorev1.Role)(0),          // 47: score.v1.Role
+	(*scorev1.UserLimits)(nil), // 48: score.v1.UserLimits
 }
 var file_state_proto_depIdxs = []int32{
 	2,  // 0: score.state.Entry.commands:type_name -> score.state.Command
@@ -3472,73 +3603,77 @@ var file_state_proto_depIdxs = []int32{
 	9,  // 4: score.state.Command.allocate:type_name -> score.state.Allocate
 	10, // 5: score.state.Command.move_row:type_name -> score.state.MoveRow
 	11, // 6: score.state.Command.requeue:type_name -> score.state.Requeue
-	14, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
-	15, // 8: score.state.Command.end:type_name -> score.state.End
-	16, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
-	17, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
-	18, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
-	21, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
-	22, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
-	23, // 14: score.state.Command.admit:type_name -> score.state.Admit
-	24, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
-	25, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
-	28, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
-	29, // 18: score.state.Command.charge:type_name -> score.state.Charge
+	15, // 7: score.state.Command.mark_running:type_name -> score.state.MarkRunning
+	16, // 8: score.state.Command.end:type_name -> score.state.End
+	17, // 9: score.state.Command.set_settings:type_name -> score.state.SetSettings
+	18, // 10: score.state.Command.publish_name:type_name -> score.state.PublishName
+	19, // 11: score.state.Command.unpublish_name:type_name -> score.state.UnpublishName
+	22, // 12: score.state.Command.add_token:type_name -> score.state.AddToken
+	23, // 13: score.state.Command.remove_token:type_name -> score.state.RemoveToken
+	24, // 14: score.state.Command.admit:type_name -> score.state.Admit
+	25, // 15: score.state.Command.renew_certificate:type_name -> score.state.RenewCertificate
+	26, // 16: score.state.Command.revoke_certificates:type_name -> score.state.RevokeCertificates
+	29, // 17: score.state.Command.set_user:type_name -> score.state.SetUser
+	30, // 18: score.state.Command.charge:type_name -> score.state.Charge
 	6,  // 19: score.state.Command.drain_node:type_name -> score.state.DrainNode
 	12, // 20: score.state.Command.order_requeue:type_name -> score.state.OrderRequeue
 	3,  // 21: score.state.Command.raise:type_name -> score.state.Raise
 	13, // 22: score.state.Command.order_end:type_name -> score.state.OrderEnd
-	31, // 23: score.state.RegisterNode.node:type_name -> score.state.Node
-	7,  // 24: score.state.DrainNode.drain:type_name -> score.state.Drain
-	39, // 25: score.state.Submit.spec:type_name -> score.v1.JobSpec
-	40, // 26: score.state.Submit.user:type_name -> score.v1.Identity
-	33, // 27: score.state.Submit.preput:type_name -> score.state.Pair
-	19, // 28: score.state.Submit.spawned_by:type_name -> score.state.NameRequest
-	32, // 29: score.state.Allocate.places:type_name -> score.state.Place
-	41, // 30: score.state.Requeue.usage:type_name -> score.v1.Usage
-	42, // 31: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
-	42, // 32: score.state.End.verdict:type_name -> score.v1.Verdict
-	41, // 33: score.state.End.usage:type_name -> score.v1.Usage
-	43, // 34: score.state.End.start:type_name -> score.v1.StartTrace
-	44, // 35: score.state.SetSettings.settings:type_name -> score.v1.Settings
-	19, // 36: score.state.PublishName.by:type_name -> score.state.NameRequest
-	19, // 37: score.state.UnpublishName.by:type_name -> score.state.NameRequest
-	26, // 38: score.state.AddToken.token:type_name -> score.state.Token
-	27, // 39: score.state.Admit.certificate:type_name -> score.state.Certificate
-	27, // 40: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
-	45, // 41: score.state.SetUser.role:type_name -> score.v1.Role
-	46, // 42: score.state.SetUser.limits:type_name -> score.v1.UserLimits
-	30, // 43: score.state.Charge.jobs:type_name -> score.state.JobUsage
-	41, // 44: score.state.JobUsage.usage:type_name -> score.v1.Usage
-	7,  // 45: score.state.Node.drain:type_name -> score.state.Drain
-	39, // 46: score.state.Job.spec:type_name -> score.v1.JobSpec
-	40, // 47: score.state.Job.user:type_name -> score.v1.Identity
-	0,  // 48: score.state.Job.phase:type_name -> score.state.Phase
-	32, // 49: score.state.Job.places:type_name -> score.state.Place
-	42, // 50: score.state.Job.verdict:type_name -> score.v1.Verdict
-	41, // 51: score.state.Job.usage:type_name -> score.v1.Usage
-	33, // 52: score.state.Job.preput:type_name -> score.state.Pair
-	43, // 53: score.state.Job.start:type_name -> score.v1.StartTrace
-	41, // 54: score.state.Job.earlier:type_name -> score.v1.Usage
-	42, // 55: score.state.Job.ending:type_name -> score.v1.Verdict
-	20, // 56: score.state.Job.answers:type_name -> score.state.NameAnswer
-	19, // 57: score.state.Job.spawned_by:type_name -> score.state.NameRequest
-	19, // 58: score.state.Name.by:type_name -> score.state.NameRequest
-	45, // 59: score.state.User.role:type_name -> score.v1.Role
-	46, // 60: score.state.User.limits:type_name -> score.v1.UserLimits
-	44, // 61: score.state.Snapshot.settings:type_name -> score.v1.Settings
-	31, // 62: score.state.Snapshot.nodes:type_name -> score.state.Node
-	34, // 63: score.state.Snapshot.jobs:type_name -> score.state.Job
-	36, // 64: score.state.Snapshot.names:type_name -> score.state.Name
-	26, // 65: score.state.Snapshot.tokens:type_name -> score.state.Token
-	27, // 66: score.state.Snapshot.certificates:type_name -> score.state.Certificate
-	37, // 67: score.state.Snapshot.users:type_name -> score.state.User
-	35, // 68: score.state.Snapshot.submissions:type_name -> score.state.Submission
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	14, // 23: score.state.Command.hold_job:type_name -> score.state.HoldJob
+	32, // 24: score.state.RegisterNode.node:type_name -> score.state.Node
+	7,  // 25: score.state.DrainNode.drain:type_name -> score.state.Drain
+	40, // 26: score.state.Submit.spec:type_name -> score.v1.JobSpec
+	41, // 27: score.state.Submit.user:type_name -> score.v1.Identity
+	34, // 28: score.state.Submit.preput:type_name -> score.state.Pair
+	20, // 29: score.state.Submit.spawned_by:type_name -> score.state.NameRequest
+	42, // 30: score.state.Submit.hold:type_name -> score.v1.Hold
+	33, // 31: score.state.Allocate.places:type_name -> score.state.Place
+	43, // 32: score.state.Requeue.usage:type_name -> score.v1.Usage
+	44, // 33: score.state.OrderEnd.verdict:type_name -> score.v1.Verdict
+	42, // 34: score.state.HoldJob.hold:type_name -> score.v1.Hold
+	44, // 35: score.state.End.verdict:type_name -> score.v1.Verdict
+	43, // 36: score.state.End.usage:type_name -> score.v1.Usage
+	45, // 37: score.state.End.start:type_name -> score.v1.StartTrace
+	46, // 38: score.state.SetSettings.settings:type_name -> score.v1.Settings
+	20, // 39: score.state.PublishName.by:type_name -> score.state.NameRequest
+	20, // 40: score.state.UnpublishName.by:type_name -> score.state.NameRequest
+	27, // 41: score.state.AddToken.token:type_name -> score.state.Token
+	28, // 42: score.state.Admit.certificate:type_name -> score.state.Certificate
+	28, // 43: score.state.RenewCertificate.certificate:type_name -> score.state.Certificate
+	47, // 44: score.state.SetUser.role:type_name -> score.v1.Role
+	48, // 45: score.state.SetUser.limits:type_name -> score.v1.UserLimits
+	31, // 46: score.state.Charge.jobs:type_name -> score.state.JobUsage
+	43, // 47: score.state.JobUsage.usage:type_name -> score.v1.Usage
+	7,  // 48: score.state.Node.drain:type_name -> score.state.Drain
+	40, // 49: score.state.Job.spec:type_name -> score.v1.JobSpec
+	41, // 50: score.state.Job.user:type_name -> score.v1.Identity
+	0,  // 51: score.state.Job.phase:type_name -> score.state.Phase
+	33, // 52: score.state.Job.places:type_name -> score.state.Place
+	44, // 53: score.state.Job.verdict:type_name -> score.v1.Verdict
+	43, // 54: score.state.Job.usage:type_name -> score.v1.Usage
+	34, // 55: score.state.Job.preput:type_name -> score.state.Pair
+	45, // 56: score.state.Job.start:type_name -> score.v1.StartTrace
+	43, // 57: score.state.Job.earlier:type_name -> score.v1.Usage
+	44, // 58: score.state.Job.ending:type_name -> score.v1.Verdict
+	21, // 59: score.state.Job.answers:type_name -> score.state.NameAnswer
+	20, // 60: score.state.Job.spawned_by:type_name -> score.state.NameRequest
+	42, // 61: score.state.Job.hold:type_name -> score.v1.Hold
+	20, // 62: score.state.Name.by:type_name -> score.state.NameRequest
+	47, // 63: score.state.User.role:type_name -> score.v1.Role
+	48, // 64: score.state.User.limits:type_name -> score.v1.UserLimits
+	46, // 65: score.state.Snapshot.settings:type_name -> score.v1.Settings
+	32, // 66: score.state.Snapshot.nodes:type_name -> score.state.Node
+	35, // 67: score.state.Snapshot.jobs:type_name -> score.state.Job
+	37, // 68: score.state.Snapshot.names:type_name -> score.state.Name
+	27, // 69: score.state.Snapshot.tokens:type_name -> score.state.Token
+	28, // 70: score.state.Snapshot.certificates:type_name -> score.state.Certificate
+	38, // 71: score.state.Snapshot.users:type_name -> score.state.User
+	36, // 72: score.state.Snapshot.submissions:type_name -> score.state.Submission
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_state_proto_init() }
@@ -3569,6 +3704,7 @@ func file_state_proto_init() {
 		(*Command_OrderRequeue)(nil),
 		(*Command_Raise)(nil),
 		(*Command_OrderEnd)(nil),
+		(*Command_HoldJob)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -3576,7 +3712,7 @@ func file_state_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_state_proto_rawDesc), len(file_state_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

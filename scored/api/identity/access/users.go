@@ -33,6 +33,8 @@ var users = map[string]way{
 	scorev1connect.JobServiceCancelJobProcedure:              byAgents,
 	scorev1connect.JobServiceSignalJobProcedure:              byAgents,
 	scorev1connect.JobServiceRequeueJobProcedure:             byAgents,
+	scorev1connect.JobServiceHoldJobProcedure:                byAgents,
+	scorev1connect.JobServiceReleaseJobProcedure:             byAgents,
 	scorev1connect.JobServiceWaitJobProcedure:                byAgents,
 	scorev1connect.JobServiceListChannelsProcedure:           byAgents,
 	scorev1connect.JobServiceStageProcedure:                  byAgents,

@@ -61,6 +61,10 @@ const (
 	JobServiceSignalJobProcedure = "/score.v1.JobService/SignalJob"
 	// JobServiceRequeueJobProcedure is the fully-qualified name of the JobService's RequeueJob RPC.
 	JobServiceRequeueJobProcedure = "/score.v1.JobService/RequeueJob"
+	// JobServiceHoldJobProcedure is the fully-qualified name of the JobService's HoldJob RPC.
+	JobServiceHoldJobProcedure = "/score.v1.JobService/HoldJob"
+	// JobServiceReleaseJobProcedure is the fully-qualified name of the JobService's ReleaseJob RPC.
+	JobServiceReleaseJobProcedure = "/score.v1.JobService/ReleaseJob"
 	// JobServiceWaitJobProcedure is the fully-qualified name of the JobService's WaitJob RPC.
 	JobServiceWaitJobProcedure = "/score.v1.JobService/WaitJob"
 	// JobServiceListChannelsProcedure is the fully-qualified name of the JobService's ListChannels RPC.
@@ -156,6 +160,10 @@ type JobServiceClient interface {
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
 	// RequeueJob ends a job's ranks and puts it back into the queue.
 	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
+	// HoldJob keeps a waiting job from its start until it is released.
+	HoldJob(context.Context, *connect.Request[scorev1.HoldJobRequest]) (*connect.Response[scorev1.HoldJobResponse], error)
+	// ReleaseJob lets a held job start.
+	ReleaseJob(context.Context, *connect.Request[scorev1.ReleaseJobRequest]) (*connect.Response[scorev1.ReleaseJobResponse], error)
 	// WaitJob returns the job when it is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels returns the state of the channels of running jobs' ranks.
@@ -237,6 +245,18 @@ func NewJobServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...
 			connect.WithSchema(jobServiceMethods.ByName("RequeueJob")),
 			connect.WithClientOptions(opts...),
 		),
+		holdJob: connect.NewClient[scorev1.HoldJobRequest, scorev1.HoldJobResponse](
+			httpClient,
+			baseURL+JobServiceHoldJobProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("HoldJob")),
+			connect.WithClientOptions(opts...),
+		),
+		releaseJob: connect.NewClient[scorev1.ReleaseJobRequest, scorev1.ReleaseJobResponse](
+			httpClient,
+			baseURL+JobServiceReleaseJobProcedure,
+			connect.WithSchema(jobServiceMethods.ByName("ReleaseJob")),
+			connect.WithClientOptions(opts...),
+		),
 		waitJob: connect.NewClient[scorev1.WaitJobRequest, scorev1.WaitJobResponse](
 			httpClient,
 			baseURL+JobServiceWaitJobProcedure,
@@ -287,6 +307,8 @@ type jobServiceClient struct {
 	cancelJob     *connect.Client[scorev1.CancelJobRequest, scorev1.CancelJobResponse]
 	signalJob     *connect.Client[scorev1.SignalJobRequest, scorev1.SignalJobResponse]
 	requeueJob    *connect.Client[scorev1.RequeueJobRequest, scorev1.RequeueJobResponse]
+	holdJob       *connect.Client[scorev1.HoldJobRequest, scorev1.HoldJobResponse]
+	releaseJob    *connect.Client[scorev1.ReleaseJobRequest, scorev1.ReleaseJobResponse]
 	waitJob       *connect.Client[scorev1.WaitJobRequest, scorev1.WaitJobResponse]
 	listChannels  *connect.Client[scorev1.ListChannelsRequest, scorev1.ListChannelsResponse]
 	dumpJob       *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
@@ -340,6 +362,16 @@ func (c *jobServiceClient) RequeueJob(ctx context.Context, req *connect.Request[
 	return c.requeueJob.CallUnary(ctx, req)
 }
 
+// HoldJob calls score.v1.JobService.HoldJob.
+func (c *jobServiceClient) HoldJob(ctx context.Context, req *connect.Request[scorev1.HoldJobRequest]) (*connect.Response[scorev1.HoldJobResponse], error) {
+	return c.holdJob.CallUnary(ctx, req)
+}
+
+// ReleaseJob calls score.v1.JobService.ReleaseJob.
+func (c *jobServiceClient) ReleaseJob(ctx context.Context, req *connect.Request[scorev1.ReleaseJobRequest]) (*connect.Response[scorev1.ReleaseJobResponse], error) {
+	return c.releaseJob.CallUnary(ctx, req)
+}
+
 // WaitJob calls score.v1.JobService.WaitJob.
 func (c *jobServiceClient) WaitJob(ctx context.Context, req *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
 	return c.waitJob.CallUnary(ctx, req)
@@ -391,6 +423,10 @@ type JobServiceHandler interface {
 	SignalJob(context.Context, *connect.Request[scorev1.SignalJobRequest]) (*connect.Response[scorev1.SignalJobResponse], error)
 	// RequeueJob ends a job's ranks and puts it back into the queue.
 	RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error)
+	// HoldJob keeps a waiting job from its start until it is released.
+	HoldJob(context.Context, *connect.Request[scorev1.HoldJobRequest]) (*connect.Response[scorev1.HoldJobResponse], error)
+	// ReleaseJob lets a held job start.
+	ReleaseJob(context.Context, *connect.Request[scorev1.ReleaseJobRequest]) (*connect.Response[scorev1.ReleaseJobResponse], error)
 	// WaitJob returns the job when it is done.
 	WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error)
 	// ListChannels returns the state of the channels of running jobs' ranks.
@@ -468,6 +504,18 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 		connect.WithSchema(jobServiceMethods.ByName("RequeueJob")),
 		connect.WithHandlerOptions(opts...),
 	)
+	jobServiceHoldJobHandler := connect.NewUnaryHandler(
+		JobServiceHoldJobProcedure,
+		svc.HoldJob,
+		connect.WithSchema(jobServiceMethods.ByName("HoldJob")),
+		connect.WithHandlerOptions(opts...),
+	)
+	jobServiceReleaseJobHandler := connect.NewUnaryHandler(
+		JobServiceReleaseJobProcedure,
+		svc.ReleaseJob,
+		connect.WithSchema(jobServiceMethods.ByName("ReleaseJob")),
+		connect.WithHandlerOptions(opts...),
+	)
 	jobServiceWaitJobHandler := connect.NewUnaryHandler(
 		JobServiceWaitJobProcedure,
 		svc.WaitJob,
@@ -524,6 +572,10 @@ func NewJobServiceHandler(svc JobServiceHandler, opts ...connect.HandlerOption) 
 			jobServiceSignalJobHandler.ServeHTTP(w, r)
 		case JobServiceRequeueJobProcedure:
 			jobServiceRequeueJobHandler.ServeHTTP(w, r)
+		case JobServiceHoldJobProcedure:
+			jobServiceHoldJobHandler.ServeHTTP(w, r)
+		case JobServiceReleaseJobProcedure:
+			jobServiceReleaseJobHandler.ServeHTTP(w, r)
 		case JobServiceWaitJobProcedure:
 			jobServiceWaitJobHandler.ServeHTTP(w, r)
 		case JobServiceListChannelsProcedure:
@@ -579,6 +631,14 @@ func (UnimplementedJobServiceHandler) SignalJob(context.Context, *connect.Reques
 
 func (UnimplementedJobServiceHandler) RequeueJob(context.Context, *connect.Request[scorev1.RequeueJobRequest]) (*connect.Response[scorev1.RequeueJobResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.RequeueJob is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) HoldJob(context.Context, *connect.Request[scorev1.HoldJobRequest]) (*connect.Response[scorev1.HoldJobResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.HoldJob is not implemented"))
+}
+
+func (UnimplementedJobServiceHandler) ReleaseJob(context.Context, *connect.Request[scorev1.ReleaseJobRequest]) (*connect.Response[scorev1.ReleaseJobResponse], error) {
+	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.JobService.ReleaseJob is not implemented"))
 }
 
 func (UnimplementedJobServiceHandler) WaitJob(context.Context, *connect.Request[scorev1.WaitJobRequest]) (*connect.Response[scorev1.WaitJobResponse], error) {
