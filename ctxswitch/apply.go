@@ -168,10 +168,7 @@ func (m *Machine) onDone(now int64, ev *Event) {
 		return
 	}
 	if ev.Step == Stop && j.phase == PhaseStopping {
-		if !j.late {
-			j.lateStreak = 0
-		}
-		j.phase, j.late = PhaseStopped, false
+		j.phase, j.late, j.lateStreak = PhaseStopped, false, 0
 		m.noteStopCost(j, ev.Cost)
 	}
 	j.asked = j.asked && ev.Step != Revoke

@@ -26,8 +26,8 @@ const (
 	EffectLaunch
 	// EffectRecord: a switch is over; Record describes it. It needs no action.
 	EffectRecord
-	// EffectWarn: warn the job's user, once, that the job did not stop in time WarnAfter times in a
-	// row.
+	// EffectWarn: warn the job's user, once, that the job did not stop WarnAfter times in a row or
+	// more, for WarnTime.
 	EffectWarn
 	// EffectCostly: tell the job's user, once, how long its stops take, so that it is stopped ahead
 	// of the ends of its slices.

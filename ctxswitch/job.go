@@ -86,7 +86,8 @@ type job struct {
 	stopBy     int64  // deadline of its answer
 
 	late        bool   // stopping, and no longer awaited
-	lateStreak  int    // late freezes since the last one in time
+	lateStreak  int    // late freezes since the job last stood still
+	lateSince   int64  // the first of them
 	warned      bool   // the user was warned, which happens once
 	lateFreezes uint64 // total number of late freezes
 

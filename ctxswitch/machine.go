@@ -9,10 +9,13 @@ const (
 	// Never is the deadline of a machine that waits for events only.
 	Never = int64(math.MaxInt64)
 
-	// WarnAfter is the number of late freezes in a row after which the user is warned. A few late
-	// freezes come from a page fault, a busy disk, or a busy machine on which Linux delays the
-	// process's stop; this many come from the program.
+	// WarnAfter is the number of late freezes in a row after which the user is warned, if the job has not
+	// stood still once for WarnTime. A few late freezes come from a page fault or a busy disk. On a
+	// machine that other programs keep busy most freezes are late, since Linux delays the process's
+	// stop, but it comes; a process that never stops is stuck.
 	WarnAfter = 10
+	// WarnTime is a hundred short slices of others, and many times what Linux delays a process.
+	WarnTime = 2 * time.Second
 
 	// usualJobs is the number of jobs for which memory is allocated in advance; with more jobs, the
 	// tables grow once.

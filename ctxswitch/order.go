@@ -89,7 +89,7 @@ func (m *Machine) recordOut(j *job) {
 // noteThaw notes that a job was ordered to continue.
 func (m *Machine) noteThaw(now int64, j *job) {
 	if j.phase == PhaseStopping && !j.late && now >= j.stopAt+int64(StopTimeout) {
-		m.lateFreeze(j)
+		m.lateFreeze(now, j)
 	}
 	m.noteGo(now, j)
 	m.record.In = append(m.record.In, j.id)

@@ -49,30 +49,32 @@ func (m *Machine) waits(now int64, s Step) bool {
 		if by, ok := j.awaits(s); ok && now >= j.tightened(by, tight) {
 			m.record.LateSteps.add(s)
 			m.answered(now, j, s)
-			m.noteLate(j, s)
+			m.noteLate(now, j, s)
 		}
 	}
 	return m.pending[s] > 0
 }
 
 // noteLate notes that a job did not answer step s in time.
-func (m *Machine) noteLate(j *job, s Step) {
+func (m *Machine) noteLate(now int64, j *job, s Step) {
 	if s != Stop {
 		m.counters[CountLateSteps]++
 		return
 	}
 	m.record.Late = append(m.record.Late, j.id)
 	j.late = true
-	m.lateFreeze(j)
+	m.lateFreeze(now, j)
 }
 
 // lateFreeze counts a freeze without an answer in time, also if the job's own row has come on
 // meanwhile.
-func (m *Machine) lateFreeze(j *job) {
+func (m *Machine) lateFreeze(now int64, j *job) {
 	m.counters[CountLateFreezes]++
 	j.lateFreezes++
-	j.lateStreak++
-	if j.lateStreak == WarnAfter && !j.warned {
+	if j.lateStreak++; j.lateStreak == 1 {
+		j.lateSince = now
+	}
+	if j.lateStreak >= WarnAfter && now-j.lateSince >= int64(WarnTime) && !j.warned {
 		j.warned = true
 		m.counters[CountWarnings]++
 		m.effects = append(m.effects, Effect{Kind: EffectWarn, Job: j.id, Late: j.lateStreak})

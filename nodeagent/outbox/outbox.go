@@ -90,8 +90,9 @@ func (o *Outbox) Keep(message *scorev1.AgentMessage) {
 	}
 	o.leader.Send(message)
 	q := question(message)
-	if o.asked[q] != nil {
-		return // a steward repeats what it has asked
+	if e := o.asked[q]; e != nil { // a steward repeats what it has asked, or no longer waits for a name
+		e.Value = message
+		return
 	}
 	e := o.kept.PushBack(message)
 	if q != (Question{}) {

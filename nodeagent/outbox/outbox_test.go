@@ -82,6 +82,18 @@ func TestAskedTwice(t *testing.T) {
 	}
 }
 
+// TestAskedOtherwise: a question that a steward asks again in other words is kept as it was asked last.
+func TestAskedOtherwise(t *testing.T) {
+	o := New(&testLeader{})
+	waits := ask(1)
+	waits.GetName().Wait = true
+	o.Keep(waits)
+	o.Keep(ask(1))
+	if kept := o.kept.Front().Value.(*scorev1.AgentMessage); o.kept.Len() != 1 || kept.GetName().GetWait() {
+		t.Errorf("%d questions are kept, the first is %v", o.kept.Len(), kept)
+	}
+}
+
 // TestManyQuestions: an answer takes no longer if many others are awaited.
 func TestManyQuestions(t *testing.T) {
 	runtime.LockOSThread()

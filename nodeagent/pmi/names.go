@@ -2,6 +2,8 @@ package pmi
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -118,6 +120,21 @@ func (e *Engine) ask(w waiter) (uint64, error) {
 	e.pending[e.lastID] = w
 	e.pendingBytes += w.bytes
 	return e.lastID, nil
+}
+
+// StopWaiting asks again, without waiting, for names that are looked up and that nobody will publish.
+func (e *Engine) StopWaiting(gone func(service string) bool) {
+	for _, id := range slices.Sorted(maps.Keys(e.pending)) {
+		w := e.pending[id]
+		if w.op.Kind != NameLookup || !w.op.Wait || !gone(w.op.Service) {
+			continue
+		}
+		w.op.Wait = false
+		e.pending[id] = w
+		op := w.op
+		op.ID = id
+		e.emit(Event{Kind: EventNameOp, Rank: w.rank, Name: op})
+	}
 }
 
 // answered removes a request from pending.

@@ -50,7 +50,15 @@ type messages struct {
 
 // newMessages makes the messages of a job. It opens nothing before the first message.
 func newMessages(j *job, now time.Time) *messages {
-	return &messages{endpoint: reliable.New(uint64(now.UnixNano())), fences: newFences(j), path: newPath(j)}
+	stream := streamOf(j.order.GetJob().GetAttempt(), now)
+	return &messages{endpoint: reliable.New(stream), fences: newFences(j), path: newPath(j)}
+}
+
+// streamOf returns the stream of a job's messages. That of a later attempt is larger whatever the clocks of
+// its hosts say: connected jobs may remember an earlier one. Jobs of one number, after an earlier snapshot
+// was restored, differ by the time. Earlier versions have the time in nanoseconds, which is less.
+func streamOf(attempt uint32, now time.Time) uint64 {
+	return 1<<63 | uint64(attempt)<<32 | uint64(uint32(now.Unix()))
 }
 
 func (m *messages) close() {

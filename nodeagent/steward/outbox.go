@@ -79,19 +79,26 @@ func preparedMessage(p *scorev1.Prepared) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Prepared{Prepared: p}}
 }
 
-// ask sends a request and keeps it until it is answered.
+// ask sends a request and keeps it until it is answered. It replaces one of the same number.
 func (s *steward) ask(r request, message *stewardpb.FromSteward) {
 	r.message = message
-	s.outbox.requests = append(s.outbox.requests, r)
+	if i := s.outbox.index(r); i >= 0 {
+		s.outbox.requests[i] = r
+	} else {
+		s.outbox.requests = append(s.outbox.requests, r)
+	}
 	s.send(message)
+}
+
+// index returns where the request of a kind and number is kept; -1: it is not.
+func (m *outbox) index(r request) int {
+	return slices.IndexFunc(m.requests, func(open request) bool { return open.kind == r.kind && open.number == r.number })
 }
 
 // answered removes a request from the list and reports whether it was there: an answer may come
 // twice.
 func (s *steward) answered(r request) bool {
-	i := slices.IndexFunc(s.outbox.requests, func(open request) bool {
-		return open.kind == r.kind && open.number == r.number
-	})
+	i := s.outbox.index(r)
 	if i < 0 || s.job == nil || s.job.pmi == nil && s.job.pmix == nil {
 		return false
 	}

@@ -150,6 +150,7 @@ func (s *steward) stdioEvents() stdiorelay.Events {
 		Reader:  func(attached bool) { s.loop.Post(func() { s.life.Reader(s.now(), attached) }) },
 		Drained: func() { s.loop.Post(func() { s.life.Drained(s.now()) }) },
 		Lost:    func(text string) { s.loop.Post(func() { s.noteLoss(text) }) },
+		Delayed: func(text string) { s.loop.Post(func() { s.note(text) }) },
 	}
 }
 

@@ -2,9 +2,12 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
 
 // socketDialer dials the sockets whatever the URL says: the server's, then the agent's.
@@ -62,7 +65,29 @@ func dialFirst(ctx context.Context, sockets []string) (conn net.Conn, err error)
 	return nil, err
 }
 
+// queuePause is the time between two tries to connect to a socket whose queue is full. The daemon accepts
+// tens of connections meanwhile, and who tries seldom finds others in their place.
+const queuePause = time.Millisecond
+
+// errQueueFull means that programs connect faster than the daemon accepts.
+var errQueueFull = errors.New("the queue of connections to the cluster's daemon is full: try again")
+
+// dialSocket connects to a socket. While its queue is full, the kernel makes programs that connect wait,
+// but refuses Go's sockets, which do not wait; so they try again.
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	return dialer.DialContext(ctx, "unix", socket)
+	dialer := net.Dialer{Deadline: time.Now().Add(dialTimeout)}
+	for {
+		conn, err := dialer.DialContext(ctx, "unix", socket)
+		if !errors.Is(err, syscall.EAGAIN) {
+			return conn, err
+		}
+		if time.Now().After(dialer.Deadline.Add(-queuePause)) {
+			return nil, errQueueFull
+		}
+		select {
+		case <-time.After(queuePause):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }

@@ -106,7 +106,10 @@ func dialOnce(ctx context.Context, choice Choice) (*Client, error) {
 func dialChosen(ctx context.Context, choice Choice) (*Client, error) {
 	sockets := candidates(choice.Socket)
 	conn, err := dialFirst(ctx, sockets)
-	if err != nil {
+	switch {
+	case errors.Is(err, errQueueFull):
+		return nil, err
+	case err != nil:
 		return nil, fmt.Errorf("no daemon answers at %s, which %s names: %w; start it, or give another socket", choice.Socket, choice.Origin, cause(err))
 	}
 	return newClient(sockets, conn), nil
@@ -136,6 +139,9 @@ func dialUsual(ctx context.Context, choice Choice) (*Client, error) {
 
 // silent returns the error that a daemon which has run on this host does not answer.
 func silent(socket, daemon string, err error) error {
+	if errors.Is(err, errQueueFull) {
+		return err
+	}
 	return fmt.Errorf(
 		"the daemon of this host does not answer at %s: %w; start it with 'scored %s', or run on this machine alone with --cluster=%s",
 		socket,

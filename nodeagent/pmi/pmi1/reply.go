@@ -24,8 +24,12 @@ const (
 	PublishOK       = "cmd=publish_result info=ok rc=0 msg=success\n"
 	LookupMissed    = "cmd=lookup_result rc=1 msg=service_not_found\n"
 	UnpublishOK     = "cmd=unpublish_result info=ok rc=0 msg=success\n"
-	UnpublishMissed = "cmd=unpublish_result info=ok rc=1 msg=service_not_found\n"
+	UnpublishMissed = "cmd=unpublish_result" + infoFailed + " rc=1 msg=service_not_found\n"
 )
+
+// infoFailed is in the refusals of publish and unpublish: older clients (MPICH 3 and its relatives) read
+// info alone, later ones rc alone. Slurm says the same word; hydra says ok.
+const infoFailed = " info=fail"
 
 // Maxes is the reply to get_maxes.
 var Maxes = fmt.Sprintf("cmd=maxes kvsname_max=%d keylen_max=%d vallen_max=%d\n",
@@ -89,7 +93,7 @@ func AppendLookup(dst []byte, port string) []byte {
 
 // AppendUnpublished appends the refusal of a publish_name. reason is empty if the name is taken.
 func AppendUnpublished(dst []byte, reason string) []byte {
-	dst = append(dst, "cmd=publish_result info=ok rc=1"...)
+	dst = append(dst, "cmd=publish_result"+infoFailed+" rc=1"...)
 	return appendReason(dst, cmp.Or(reason, "key already present"))
 }
 

@@ -14,7 +14,7 @@ import (
 const keptEnds = 128
 
 // JobEnded notifies registered ranks, once, that a job that this one has spawned has ended with an
-// exit code. Like PRRTE it does not notify default handlers.
+// exit code. Like PRRTE it does not notify default handlers. Ranks no longer wait for its processes.
 func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
 	if slices.Contains(s.jobsEnded, job) {
 		return nil
@@ -36,6 +36,7 @@ func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
 		{Key: message.KeyEventText, Value: bfrops.NewString(fmt.Sprintf("%s left with exit code %d", name, code))},
 	}
 	return s.Do(now, func(e *pmi.Engine) error {
+		s.closePort(e, name)
 		e.Notify(pmi.Notice{Job: job, Code: message.JobEnded, Range: message.RangeSession, Infos: packInfos(infos)}, pmi.ReachNode)
 		return nil
 	})

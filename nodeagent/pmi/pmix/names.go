@@ -133,6 +133,7 @@ func (c *conn) ask(s *Server, tag uint32, command message.Command, ops []pmi.Nam
 	}
 	s.lookups[key] = &lookup{command: command, left: len(ops)}
 	for _, op := range ops {
+		op.Wait = op.Wait && !s.awaitsNobody(op.Service)
 		if err := s.engine.AskName(c.rank, pmi.Tag(tag), op); err != nil {
 			return err
 		}

@@ -51,6 +51,8 @@ type Server struct {
 	lookups map[lookupKey]*lookup
 	// wider holds lookups that found nothing among the names of the job, until the end of deliver.
 	wider []widerLookup
+	// ports are those of spawned jobs, the newest last.
+	ports []port
 	// info is the reply to a rank's first request, by encoding.
 	info map[bfrops.Encoding][]byte
 

@@ -21,7 +21,9 @@ func (c *conn) spawn(s *Server, tag uint32, r *bfrops.Reader) error {
 	}
 	if err := s.engine.Spawn(c.rank, pmi.Tag(tag), request); err != nil {
 		s.status(c, tag, message.ErrBadParam)
+		return nil
 	}
+	s.recordPort(lookupKey{c.id, tag}, request)
 	return nil
 }
 
@@ -61,6 +63,7 @@ func (s *Server) answerSpawn(c *conn, event *pmi.Event) {
 	if event.Result.Failed != "" {
 		message.WriteSpawned(w, message.ErrNoResources, "")
 	} else {
+		s.recordSpawned(lookupKey{c.id, uint32(event.Tag)}, event.Result.KVSName)
 		message.WriteSpawned(w, message.Success, event.Result.KVSName)
 	}
 	s.send(c, uint32(event.Tag), w)

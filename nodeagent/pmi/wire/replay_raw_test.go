@@ -53,7 +53,7 @@ func TestReplayRawClient(t *testing.T) {
 					job, mapping = parent, tt.mapping
 					sendRaw(job, unrepr(t, text))
 				} else if text, ok := strings.CutPrefix(text, "   <- "); ok {
-					want := unrepr(t, text)
+					want := refusal(unrepr(t, text))
 					want = strings.ReplaceAll(want, mapping, fmt.Sprintf("(vector,(0,1,%d))", job.info.Size()))
 					if got := job.take(0); got != want {
 						t.Fatalf("line %d:\n got %q\nwant %q", at+1, got, want)

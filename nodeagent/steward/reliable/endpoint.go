@@ -51,7 +51,7 @@ type Endpoint struct {
 }
 
 // New returns an endpoint. The stream is larger than that of any endpoint before that the
-// same peers may remember: the time in nanoseconds.
+// same peers may remember.
 func New(stream uint64) *Endpoint {
 	return &Endpoint{stream: stream, window: maxTransit, peers: make(map[Peer]*peer)}
 }

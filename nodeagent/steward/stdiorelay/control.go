@@ -29,11 +29,7 @@ func (r *Relay) Begin(j *Job) { r.loop.Post(func() { r.begin(j) }) }
 
 // Add gives the relay the pipes of the next streams and of the same ranks' standard inputs.
 func (r *Relay) Add(fds, sinks []int) {
-	r.loop.Post(func() {
-		if err := r.add(fds, sinks); err != nil {
-			r.events.Lost(fmt.Sprintf("output of the ranks is lost: %v", err))
-		}
-	})
+	r.loop.Post(func() { r.add(fds, sinks) })
 }
 
 // AddRestarted is like Add, for a rank that was started again. open opens the files of its streams, if

@@ -35,6 +35,8 @@ type input struct {
 	// may send again, is dropped.
 	accepted uint64
 	hasBase  bool // accepted is set, by the first message: an earlier attempt of the job got the input before it
+
+	refused error // the kernel refused to watch a sink that waits; nil: it did not
 }
 
 // sink is the write end of one rank's standard input.
@@ -117,10 +119,7 @@ func (in *input) writeSink(i int) {
 			continue
 		}
 		if errors.Is(err, unix.EAGAIN) {
-			t := loop.Tag{Kind: kindInput, Index: int32(i)}
-			if in.loop.ChangeWatch(s.fd, unix.EPOLLOUT, t) != nil { // it is not watched
-				_ = in.loop.Watch(s.fd, unix.EPOLLOUT, t)
-			}
+			in.watchSink(i)
 			return
 		}
 		if err != nil { // every process that had the rank's input closed it
@@ -131,6 +130,28 @@ func (in *input) writeSink(i int) {
 	}
 	in.loop.Unwatch(s.fd)
 	in.sinkDone(s)
+}
+
+// watchSink waits until a sink takes more of the chunk.
+func (in *input) watchSink(i int) {
+	t := loop.Tag{Kind: kindInput, Index: int32(i)}
+	if in.loop.ChangeWatch(in.sinks[i].fd, unix.EPOLLOUT, t) == nil {
+		return
+	}
+	if err := in.loop.Watch(in.sinks[i].fd, unix.EPOLLOUT, t); err != nil { // it was not watched
+		in.refused = err
+	}
+}
+
+// retryRefused writes the sinks again if the kernel refused to watch one of them.
+func (in *input) retryRefused() {
+	if in.refused == nil {
+		return
+	}
+	in.refused = nil
+	for i := range in.sinks {
+		in.writeSink(i)
+	}
 }
 
 func (in *input) dropSink(s *sink) {

@@ -17,16 +17,24 @@ func (r *Relay) begin(j *Job) {
 }
 
 // add takes the pipes of the next streams and of the same ranks' standard inputs.
-func (r *Relay) add(fds, sinks []int) error {
-	var failed error
+func (r *Relay) add(fds, sinks []int) {
 	for _, fd := range fds {
 		r.streams[r.added].fd = fd
-		failed = errors.Join(failed, r.pipes.Watch(fd, unix.EPOLLIN, loop.Tag{Kind: kindOutput, Index: int32(r.added)}))
 		r.added++
 		r.open++
 	}
 	r.input.addSinks(sinks)
-	return failed
+}
+
+// watchPipes watches the pipes that have come since it succeeded.
+func (r *Relay) watchPipes() error {
+	for ; r.watched < r.added; r.watched++ {
+		t := loop.Tag{Kind: kindOutput, Index: int32(r.watched)}
+		if err := r.pipes.Watch(r.streams[r.watched].fd, unix.EPOLLIN, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // addRestarted takes the pipes of a rank that was started again. open opens the files of its streams,
@@ -41,9 +49,9 @@ func (r *Relay) addRestarted(rank uint32, fds, sinks []int, open func(*Files, *S
 		}
 		r.streams = append(r.streams, o)
 	}
-	err := r.add(fds, sinks)
+	r.add(fds, sinks)
 	r.input.closeAtEOF() // ranks that start after the end of the input get none
-	return err
+	return nil
 }
 
 // reopen records that more pipes may come, unless the last message was already queued.
@@ -98,11 +106,14 @@ func (r *Relay) updateReading() error {
 	if want == r.reading {
 		return nil
 	}
-	r.reading = want
 	if want {
-		return r.loop.Watch(r.pipes.FD(), unix.EPOLLIN, loop.Tag{Kind: kindOutputs})
+		if err := r.loop.Watch(r.pipes.FD(), unix.EPOLLIN, loop.Tag{Kind: kindOutputs}); err != nil {
+			return err
+		}
+	} else {
+		r.loop.Unwatch(r.pipes.FD())
 	}
-	r.loop.Unwatch(r.pipes.FD())
+	r.reading = want
 	return nil
 }
 

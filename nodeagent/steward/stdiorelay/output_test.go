@@ -31,7 +31,8 @@ func TestAnEndedStreamWithACopyEndsOnce(t *testing.T) {
 	}
 	defer unix.Close(held)
 	defer unix.Close(writers[1])
-	if err := r.add(readers, nil); err != nil {
+	r.add(readers, nil)
+	if err := r.watchPipes(); err != nil {
 		t.Fatal(err)
 	}
 	unix.Close(writers[0])

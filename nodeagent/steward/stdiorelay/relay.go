@@ -1,6 +1,7 @@
 package stdiorelay
 
 import (
+	"errors"
 	"fmt"
 	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/peer"
@@ -37,6 +38,7 @@ const (
 // job's are always read, into files; a reader that does not keep up is dropped.
 //
 //	open <= added <= len(streams)       open is the number of pipes that have not ended
+//	watched <= added                    equal, unless the kernel refuses to watch more
 //	drained => lastQueued => allAdded and open = 0
 type Relay struct {
 	loop    *loop.Loop
@@ -47,12 +49,14 @@ type Relay struct {
 	// Output, from the ranks' pipes.
 	streams     []Stream // in the order of the ranks
 	added       int      // streams whose pipe has come
+	watched     int      // of these: pipes has had them
 	allAdded    bool     // no more pipes will come
 	open        int
 	pipes       loop.Set  // of the pipes: one change stops or starts reading all
 	reading     bool      // pipes is watched
 	pace        pace      // of reading the pipes
-	resumeAt    time.Time // when pace allows reading again; zero: it does not stop it
+	resumeAt    time.Time // when reading may go on: by pace, or after a refusal; zero: nothing stops it
+	refusalTold bool      // the user has been told that the kernel refuses to watch a descriptor
 	affinity    affinity
 	files       *Files
 	storeFailed bool // some output could not be stored; the user has a note
@@ -84,7 +88,13 @@ type Events struct {
 	Drained func()
 	// Lost reports that output is lost, in a sentence for the user.
 	Lost func(text string)
+	// Delayed reports that input and output wait for the kernel, in a sentence for the user.
+	Delayed func(text string)
 }
+
+// refusalPause is how long the relay waits before it asks the kernel again to watch a descriptor, which
+// needs memory, and one of the user's watches: soon enough for a person who reads along.
+const refusalPause = 100 * time.Millisecond
 
 // New returns a relay without a job. Run makes it work.
 func New(events Events) (*Relay, error) {
@@ -199,12 +209,24 @@ func (r *Relay) serveReader(events uint32) {
 
 // settle ends a batch of events: it writes what waits, and starts or stops watching the pipes.
 func (r *Relay) settle() {
+	r.input.retryRefused()
 	r.serveAttached()
 	if r.onRenewed != nil {
 		r.renew()
 	}
-	if err := r.updateReading(); err != nil {
-		r.events.Lost(fmt.Sprintf("the output of the ranks is lost: %v", err))
+	if err := errors.Join(r.updateReading(), r.watchPipes(), r.input.refused); err != nil {
+		r.onRefused(err)
+	}
+}
+
+// onRefused makes settle ask again for what the kernel refused.
+func (r *Relay) onRefused(err error) {
+	if again := time.Now().Add(refusalPause); r.resumeAt.IsZero() || again.Before(r.resumeAt) {
+		r.resumeAt = again
+	}
+	if !r.refusalTold {
+		r.refusalTold = true
+		r.events.Delayed(fmt.Sprintf("input or output of the ranks waits until the kernel has room for it: %v", err))
 	}
 }
 

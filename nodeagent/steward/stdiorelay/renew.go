@@ -14,7 +14,7 @@ func (r *Relay) renew() {
 		r.input.close()
 		r.input = input{loop: r.loop}
 		r.streams, r.files = nil, nil
-		r.added, r.allAdded, r.lastQueued, r.drained = 0, false, false, false
+		r.added, r.watched, r.allAdded, r.lastQueued, r.drained, r.refusalTold = 0, 0, false, false, false, false
 		r.kept, r.pace = unacked{}, pace{}
 		r.affinity.reset()
 	}

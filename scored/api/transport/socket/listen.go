@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"score/channels/scm"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -59,6 +61,8 @@ func clearWay(key, path string) error {
 	probe, err := net.DialTimeout("unix", path, probeTimeout)
 	if err == nil {
 		probe.Close()
+	}
+	if err == nil || errors.Is(err, unix.EAGAIN) { // its queue is full
 		return fmt.Errorf("%w: another daemon answers on %s = %q; stop it, or choose another path", ErrListen, key, path)
 	}
 	if err := os.Remove(path); err != nil {

@@ -33,3 +33,25 @@ func TestDescriptorsAreRefused(t *testing.T) {
 	}
 	t.Errorf("a descriptor for the daemon: %v", err)
 }
+
+// A daemon whose queue of connections others keep full is not taken for a dead one.
+func TestASocketWithAFullQueueIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		var conn net.Conn
+		if conn, err = net.Dial("unix", path); err == nil {
+			defer conn.Close()
+		}
+	}
+	if _, err := socket.Listen("socket", path, socket.OnlyOwner); !errors.Is(err, socket.ErrListen) {
+		t.Errorf("a second daemon listens: %v", err)
+	}
+}
