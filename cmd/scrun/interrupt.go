@@ -5,7 +5,7 @@ import "time"
 // confirmTime is the time within which a second ^C ends the job, as with srun.
 const confirmTime = time.Second
 
-// interruptAction is the action that a ^C requests.
+// interruptAction is the action that a SIGINT requests.
 type interruptAction int
 
 const (
@@ -15,11 +15,13 @@ const (
 	interruptKill
 	// interruptLeave leaves without waiting.
 	interruptLeave
+	// interruptNothing does nothing.
+	interruptNothing
 )
 
-// interrupts counts the ^Cs so far. It does no I/O.
+// interrupts counts the SIGINTs so far. It does no I/O.
 type interrupts struct {
-	last   time.Time // of the last ^C that only showed the ranks; zero: none yet
+	last   time.Time // of the last one that only showed the ranks or, of a program, ended the job; zero: none yet
 	killed bool      // the user has ended the job
 }
 
@@ -30,6 +32,21 @@ func (i *interrupts) escape() interruptAction {
 	}
 	i.killed = true
 	return interruptKill
+}
+
+// sent handles a SIGINT of another program at the time now. That program does not see what a ^C
+// shows, so it ends the job. timeout sends it twice, and a script for srun does, too.
+func (i *interrupts) sent(now time.Time) interruptAction {
+	switch {
+	case !i.killed:
+		i.killed = true
+		i.last = now
+		return interruptKill
+	case now.Sub(i.last) <= confirmTime:
+		return interruptNothing
+	default:
+		return interruptLeave
+	}
 }
 
 // press handles a ^C at the time now.

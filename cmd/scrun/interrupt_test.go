@@ -34,3 +34,24 @@ func TestPresses(t *testing.T) {
 		})
 	}
 }
+
+// TestSentInterrupts: a program needs no second SIGINT, and two at once do not leave the job.
+func TestSentInterrupts(t *testing.T) {
+	var machine interrupts
+	now := time.Unix(1_700_000_000, 0)
+	for i, step := range []struct {
+		pause time.Duration
+		want  interruptAction
+	}{
+		{0, interruptKill}, {0, interruptNothing}, {confirmTime, interruptNothing}, {time.Nanosecond, interruptLeave},
+	} {
+		now = now.Add(step.pause)
+		if got := machine.sent(now); got != step.want {
+			t.Errorf("SIGINT %d: %d, want %d", i+1, got, step.want)
+		}
+	}
+	var seen interrupts
+	if seen.press(now) != interruptShow || seen.sent(now) != interruptKill || seen.press(now) != interruptLeave {
+		t.Error("one that was sent after a ^C ends the job, and a ^C leaves it then")
+	}
+}

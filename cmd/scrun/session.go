@@ -191,6 +191,9 @@ func (s *session) onSignal(ctx context.Context, received os.Signal) interruptAct
 		s.stuck.begin(number, s.showing.count.Load())
 		return interruptShow
 	}
+	if !inForeground() {
+		return s.endOrLeave(ctx, s.interrupts.sent(time.Now()))
+	}
 	return s.endOrLeave(ctx, s.interrupts.press(time.Now()))
 }
 
@@ -201,12 +204,15 @@ func (s *session) endOrLeave(ctx context.Context, action interruptAction) interr
 		s.order(ctx, s.showRanks)
 	case interruptKill:
 		again := "^C"
-		if s.input.raw != nil {
+		switch {
+		case s.input.raw != nil:
 			again = "~."
+		case !inForeground():
+			again = "SIGINT"
 		}
 		s.messenger.print("ending the job; " + again + " once more leaves without waiting for its end")
 		s.order(ctx, s.cancelJob)
-	case interruptLeave:
+	case interruptLeave, interruptNothing:
 	}
 	return action
 }

@@ -30,3 +30,15 @@ func catchSignals() chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	return caught
 }
+
+// inForeground reports whether this process is in the foreground of its terminal, so that a SIGINT may be
+// a ^C.
+func inForeground() bool {
+	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer terminal.Close()
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

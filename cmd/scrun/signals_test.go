@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"score/scored/api/scorev1"
 	"score/scored/client/clienttest"
+	"score/tests/terminal"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,7 @@ import (
 func signalled(t *testing.T, socket string) (*exec.Cmd, *bytesReader) {
 	t.Helper()
 	command := scrun(t, socket, "-i", "none", "-n", "4", "prog")
+	atTerminal(t, command)
 	errs, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +32,13 @@ func signalled(t *testing.T, socket string) (*exec.Cmd, *bytesReader) {
 	}
 	t.Cleanup(func() { _ = command.Process.Kill() })
 	return command, &bytesReader{t: t, from: errs}
+}
+
+// atTerminal starts the command in the foreground of a terminal of its own, from which it reads.
+func atTerminal(t *testing.T, command *exec.Cmd) {
+	t.Helper()
+	_, command.Stdin = terminal.Open(t)
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 }
 
 // bytesReader reads whole lines that are expected.
@@ -126,9 +135,22 @@ func shellCode(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// The job has ended after the second ^C. A script ends if scrun has died of the signal, and else
-// goes on with its next line.
+// The job has ended after the second ^C, or after one SIGINT of a program. A script ends if scrun has
+// died of the signal, and else goes on with its next line.
 func TestInterruptedJobEnds(t *testing.T) {
+	t.Run("typed", func(t *testing.T) {
+		testInterruptedJobEnds(t, func(command *exec.Cmd) { atTerminal(t, command) }, time.Tick(confirmTime/4))
+	})
+	t.Run("sent", func(t *testing.T) {
+		once := make(chan time.Time, 1)
+		once <- time.Now()
+		alone := func(command *exec.Cmd) { command.SysProcAttr = &syscall.SysProcAttr{Setsid: true} }
+		testInterruptedJobEnds(t, alone, once)
+	})
+}
+
+func testInterruptedJobEnds(t *testing.T, prepare func(*exec.Cmd), interrupt <-chan time.Time) {
+	t.Helper()
 	attached, cancelled := make(chan struct{}), make(chan struct{})
 	socket := clienttest.Serve(t, clienttest.Daemon{
 		Submit: accept,
@@ -146,15 +168,14 @@ func TestInterruptedJobEnds(t *testing.T) {
 		},
 	})
 	command := scrun(t, socket, "prog")
+	prepare(command)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
 	<-attached
-	tick := time.NewTicker(confirmTime / 4)
-	defer tick.Stop()
 	for running := true; running; {
 		select {
-		case <-tick.C:
+		case <-interrupt:
 			if err := command.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)
 			}

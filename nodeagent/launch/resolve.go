@@ -24,6 +24,9 @@ var shellWords = []string{
 	"while", "if", "type", "read", "exit", "jobs", "fg", "bg", "pushd", "popd", "shopt", "declare", "(", "{", "!",
 }
 
+// forShell are characters of a command line that the names of programs rarely have.
+const forShell = " \t\n|&;<>"
+
 // Resolve finds the program as execvp(3) would for the user, nil for the caller. A name with a
 // slash is relative to dir; other names are searched in the directories of path, the user's PATH.
 // Resolve returns a path that needs no search, which is absolute if dir is.
@@ -117,7 +120,7 @@ func adviceFor(program string) string {
 	switch name, _, isAssignment := strings.Cut(program, "="); {
 	case isAssignment && name != "":
 		return "set variables before scrun or with --export, or write env before this one"
-	case strings.ContainsAny(program, " \t\n|&;<>"):
+	case strings.ContainsAny(program, forShell):
 		return "it is a line for a shell: write its words apart, without the quotes, or sh -c before it"
 	case slices.Contains(shellWords, program):
 		return "it is a word of the shell: write sh -c '...' with all that the shell is to do"
@@ -148,6 +151,9 @@ func fileError(path string, err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) && strings.ContainsAny(path, forShell):
+		return fmt.Errorf("%w: %s does not exist on this node; check the path, or, if it is a line for a shell, write sh -c before it",
+			ErrNotFound, path)
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENOTDIR):
 		return fmt.Errorf("%w: %s does not exist on this node; check the path, or copy the program there", ErrNotFound, path)
 	case errors.Is(err, unix.EACCES) && exists(path):

@@ -109,6 +109,7 @@ func TestResolve(t *testing.T) {
 		"not in PATH":       {"missing", "", ErrNotFound, "write ./missing", 127},
 		"variable":          {"FOO=1", "", ErrNotFound, "before scrun or with --export", 127},
 		"line for a shell":  {"echo hi", "", ErrNotFound, "without the quotes", 127},
+		"line with a path":  {"cd bin && ./tool", "", ErrNotFound, "write sh -c before it", 127},
 		"shell's own":       {"cd", "", ErrNotFound, "write sh -c", 127},
 		"PATH, no x":        {"only", "", ErrNotExecutable, "chmod +x", 126},
 		"no x":              {"./plain", "", ErrNotExecutable, "chmod +x", 126},

@@ -105,6 +105,8 @@ func Choose(r Request) (Choice, error) {
 		return Choice{Why: r.ChosenProvider + " is set"}, nil
 	case p.Kind.alone(): // inside a node, too
 		return Choice{Use: true, Why: "--fabric auto, and " + p.describe()}, nil
+	case p.Container != "": // what it starts would fail where the container does not have the libraries
+		return Choice{Why: p.Container + " starts a container; --fabric pm has programs in it use them"}, nil
 	case r.Nodes < 2:
 		return Choice{Why: "inside a node MPI has shared memory of its own"}, nil
 	case r.Chosen != "":

@@ -16,6 +16,7 @@ func TestChoose(t *testing.T) {
 	overFabric, embedded, closed := Program{Name: "a.out", Kind: MPICH}, Program{Name: "a.out", Kind: EmbeddedMPICH}, Program{Name: "a.out", Kind: ClosedMPICH}
 	newer := Program{Name: "a.out", Kind: Newer}
 	fabric, script, other := Program{Name: "a.out", Kind: Libfabric}, Program{Name: "run.sh", Kind: Interpreter}, Program{Name: "hostname", Kind: Unknown}
+	inside := Program{Name: "a.out", Kind: OpenMPI, Container: "apptainer"}
 	for _, c := range []struct {
 		name    string
 		request Request
@@ -53,6 +54,8 @@ func TestChoose(t *testing.T) {
 		{"auto, GASNet, no channels", Request{Wish: Auto, Program: gasnet, Nodes: 2, NoChannels: true}, false, ""},
 		{"auto, script", Request{Wish: Auto, Program: script, Nodes: 2}, true, ""},
 		{"auto, script, one node", Request{Wish: Auto, Program: script, Nodes: 1}, false, ""},
+		{"auto, container", Request{Wish: Auto, Program: inside, Nodes: 2}, false, ""},
+		{"pm, container", Request{Wish: PM, Program: inside, Nodes: 2}, true, ""},
 		{"auto, another program", Request{Wish: Auto, Program: other, Nodes: 2}, false, ""},
 		{"pm", Request{Wish: PM, Program: open}, true, ""},
 		{"pm, though the user has chosen", Request{Wish: PM, Program: open, Chosen: "OMPI_MCA_pml"}, true, ""},

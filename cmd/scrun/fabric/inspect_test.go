@@ -40,6 +40,8 @@ func TestInspect(t *testing.T) {
 	compile("open", "mpicc.openmpi", "-Wl,--no-as-needed", "-lmpi")
 	compile("mpich", "mpicc.mpich", "-Wl,--no-as-needed", "-lmpich")
 	compile("static", "gcc", "-static")
+	compile("uv", "gcc", "-static")
+	compile("podman", "gcc", "-static")
 	link := []string{"-Wl,--no-as-needed", "-Wl,-rpath," + dir, "-L" + dir}
 	shared := func(name string) []string { return append(link, "-shared", "-fPIC", "-Wl,-soname,"+name) }
 	const mpi = "libmpi.so.12" // as MPICH calls it
@@ -89,6 +91,13 @@ func TestInspect(t *testing.T) {
 		{[]string{"timeout", "-k", "9", "60", "nice", "open"}, Program{Name: "open", Kind: OpenMPI}},
 		{[]string{"env", "run"}, Program{Name: "run", Kind: Interpreter}},
 		{[]string{"./plain", "open"}, Program{Name: "plain", Kind: Unknown}},
+		{[]string{"apptainer", "exec", "./image", "./open"}, Program{Name: "open", Kind: OpenMPI, Container: "apptainer"}},
+		{[]string{"env", "A=b", "/usr/bin/bwrap", "--ro-bind", "/", "/", "./open"}, Program{Name: "open", Kind: OpenMPI, Container: "bwrap"}},
+		{[]string{"uv", "run", "open"}, Program{Name: "open", Kind: OpenMPI}},
+		{[]string{"uv", "run", "run"}, Program{Name: "run", Kind: Interpreter}},
+		{[]string{"uv", "elsewhere"}, Program{Name: "uv", Kind: Unknown}},
+		{[]string{"podman", "run", "image", "/elsewhere"}, Program{Name: "podman", Kind: Unknown, Container: "podman"}},
+		{[]string{"./open", "bwrap"}, Program{Name: "open", Kind: OpenMPI}},
 		{[]string{"env", "elsewhere"}, Program{Name: "env", Kind: Unknown}},
 	} {
 		c.want.OpenMPI5 = five && (c.want.Kind == OpenMPI || c.want.Kind == Interpreter)

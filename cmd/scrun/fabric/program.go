@@ -67,6 +67,9 @@ type Program struct {
 	OpenMPI5 bool
 	// NoWindows: it has Open MPI 5, and cannot make windows.
 	NoWindows bool
+	// Container is the program that starts it in a container, which may have other files than this host;
+	// empty: none.
+	Container string
 }
 
 // interpreters are those of scripts and of languages with MPI bindings, like mpi4py. They are
@@ -77,8 +80,14 @@ var interpreters = []string{"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "
 // PATH. Arguments of other programs are examined only if they are paths: a search for each word
 // would take long.
 var wrappers = []string{
-	"catchsegv", "chrt", "env", "gdb", "ionice", "ltrace", "nice", "nohup", "numactl", "perf", "prlimit", "setsid",
-	"stdbuf", "strace", "taskset", "time", "timeout", "valgrind", "xvfb-run",
+	"busybox", "catchsegv", "chrt", "env", "gdb", "ionice", "ltrace", "micromamba", "nice", "nohup", "numactl", "perf",
+	"pixi", "prlimit", "setsid", "stdbuf", "strace", "taskset", "time", "timeout", "uv", "valgrind", "xvfb-run",
+}
+
+// containers are programs that start others where their files may not be those of this host.
+var containers = []string{
+	"apptainer", "bwrap", "ch-run", "chroot", "docker", "enroot", "nerdctl", "podman", "proot", "sarus", "shifter",
+	"singularity", "systemd-nspawn",
 }
 
 // launchers are programs that start the ranks of a job of their own. They are compared with a
@@ -98,17 +107,24 @@ func Inspect(argv []string, dir, path, libraryPath string) Program {
 	}
 	started := Program{Name: filepath.Base(argv[0])}
 	wrapped := slices.Contains(wrappers, started.Name)
+	container := ""
 	for i, word := range argv[:min(len(argv), MaxExamined)] {
 		program := i == 0 || strings.Contains(word, "/") || wrapped && isName(word)
 		if !program {
 			continue
 		}
+		if name := filepath.Base(word); container == "" && slices.Contains(containers, name) {
+			container = name
+		}
 		found, err := launch.Resolve(word, dir, path, nil)
 		if err != nil {
 			continue
 		}
-		p := Program{Name: filepath.Base(found), Kind: kindOf(found, libraryPath)}
+		p := Program{Name: filepath.Base(found), Kind: kindOf(found, libraryPath), Container: container}
 		p.inspectOpenMPI(found, libraryPath)
+		if p.Kind == Static && (slices.Contains(wrappers, p.Name) || p.Name == container) {
+			p.Kind = Unknown // what it starts may load libraries
+		}
 		if p.Kind == Launcher || p.Kind.usesLibfabric() {
 			return p
 		}

@@ -28,7 +28,8 @@ continue. It retries the submission, but the job is submitted only once.
 
 The first ^C shows the state of the ranks, a second one within a second ends the
 job, a third one exits; scrun ends by the signal, so that a script around it
-ends, too. Other signals are forwarded to the ranks.`
+ends, too. Without a terminal the first SIGINT ends the job. Other signals are
+forwarded to the ranks.`
 
 const exitCodes = `The highest exit code of the ranks, or 128 plus the number of the signal that
 killed one. 124: --kill-on-deadlock ended the job. 125: scrun or the cluster

@@ -60,7 +60,7 @@ var foreign = map[string]string{
 	"prolog": noScripts, "epilog": noScripts, "task-prolog": noScripts, "task-epilog": noScripts,
 	"mail-type": "'scored job wait' returns when a job has ended", "mail-user": "'scored job wait' returns when a job has ended",
 	"threads": noNeed, "T": noNeed, "slurmd-debug": noNeed, "debugger-test": noNeed, "msg-timeout": noNeed, "disable-status": noNeed, "X": noNeed,
-	"quit-on-interrupt": "the first ^C shows the state of the ranks, a second within one second ends the job",
+	"quit-on-interrupt": "two ^C within one second end the job, without a terminal one SIGINT does",
 	"open-mode":         "-o overwrites files; %j in the name gives each job its own",
 	"no-requeue":        "jobs start again only with --requeue",
 	"wrap":              "scrun sh -c 'COMMANDS' runs commands of the shell, with -d detached",

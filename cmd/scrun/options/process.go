@@ -2,6 +2,7 @@ package options
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"score/scored/api"
@@ -23,6 +24,9 @@ type Process struct {
 // umask only by changing it.
 func Here() Process {
 	dir, err := os.Getwd()
+	if errors.Is(err, fs.ErrPermission) { // os.Getwd looks into it; a node says what is wrong with it
+		dir, err = unix.Getwd()
+	}
 	if err != nil {
 		dir = "" // it was removed; directory says so if it is needed
 	}

@@ -320,7 +320,7 @@ func TestUsesHwloc(t *testing.T) {
 func TestOffers(t *testing.T) {
 	for family, want := range map[Family][2]bool{
 		MPICH: {true, false}, PMI2: {true, false}, OpenMPI: {false, true}, PMIx: {false, true},
-		StaticUnknown: {true, false}, None: {true, true},
+		StaticUnknown: {true, true}, None: {true, true},
 	} {
 		if pmi, pmix := family.Offers(); [2]bool{pmi, pmix} != want || family.Describe() == "" {
 			t.Errorf("%v is offered %v, %v", family, pmi, pmix)

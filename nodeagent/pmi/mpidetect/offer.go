@@ -2,15 +2,15 @@ package mpidetect
 
 // Offers returns the interfaces that a launcher offers to a program of the family, unless the user
 // chooses. Scripts, and programs that may run one, are offered both, since it is unknown what they
-// start: each MPI uses its own, and no MPI in Debian is disturbed by the other. A static program is
-// not Open MPI, which loads its parts.
+// start: each MPI uses its own, and no MPI in Debian is disturbed by the other. A static program may
+// start others, too, as "uv run" and "busybox sh" do.
 func (f Family) Offers() (pmi, pmix bool) {
 	switch f {
-	case MPICH, PMI2, StaticUnknown:
+	case MPICH, PMI2:
 		return true, false
 	case OpenMPI, PMIx:
 		return false, true
-	case None:
+	case None, StaticUnknown:
 	}
 	return true, true
 }
