@@ -43,9 +43,9 @@ func newAttachments(open func() *attachment) *attachments {
 }
 
 // begin opens the next stream, and tells the daemon what output has arrived before.
-func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark) (*attachment, error) {
+func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark, received uint32) (*attachment, error) {
 	stream := a.open()
-	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true}
+	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true, ReceivedAttempt: received}
 	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
 	if err != nil {
 		_, err = stream.Receive() // returns the daemon's reason
@@ -142,7 +142,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 			break
 		}
 		pause(ctx, attachPause)
-		next, err := s.streams.begin(s.jobID, s.shown.received())
+		next, err := s.streams.begin(s.jobID, s.shown.received(), how.received)
 		if stream = next; err != nil {
 			how.broken = err
 		}
@@ -188,6 +188,7 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 		case *scorev1.AttachEvent_InputTaken:
 			s.input.sent.taken(one.InputTaken)
 		case *scorev1.AttachEvent_OutputEnded:
+			how.received = one.OutputEnded
 			s.sendReceived(stream, one.OutputEnded)
 		case *scorev1.AttachEvent_Ended:
 			how.verdict = one.Ended

@@ -76,8 +76,10 @@ type outcome struct {
 	verdict *scorev1.Verdict // nil if the attachment broke
 	broken  error            // why the attachment broke
 	trouble error            // why output could not be shown
-	final   bool             // the cluster knows that all output came
-	missing bool             // output was lost on the way
+	// received is the latest attempt of which all output came, and final that the cluster knows it.
+	received uint32
+	final    bool
+	missing  bool // output was lost on the way
 }
 
 // run follows the job until it ends, and returns scrun's exit code.
@@ -100,7 +102,7 @@ func (s *session) run(ctx context.Context) int {
 		return err
 	})
 	s.input.begin(ctx, cancel, s.streams, s.messenger)
-	stream, broken := s.streams.begin(s.jobID, nil)
+	stream, broken := s.streams.begin(s.jobID, nil, 0)
 	if err := s.input.start(); err != nil {
 		return s.messenger.fail(err.Error())
 	}

@@ -33,7 +33,7 @@ func (l *Leader) attachFinished(w *Attachment, caller Caller) (*Attachment, erro
 	if err := caller.mayControl(w.job, record.User); err != nil {
 		return nil, err
 	}
-	if w.options.Acknowledges && w.options.Output && record.Started != 0 && !record.Spec.GetDetached() {
+	if w.options.Acknowledges && w.options.Output && record.Started != 0 && !record.Spec.GetDetached() && record.Attempts > w.options.Received {
 		w.deliver(warning(fmt.Sprintf("the end of the output may be missing: no client fetched it for %v", OwnerGrace)))
 		w.deliver(outputMissing())
 	}

@@ -38,6 +38,8 @@ type AttachOptions struct {
 	// Acknowledges says that the client acknowledges the output when it has all of it. If nodes no
 	// longer have output that it has not acknowledged, output was lost.
 	Acknowledges bool
+	// Received is the latest attempt of which the client has all output: it may come again for the end.
+	Received uint32
 }
 
 // Attachment is a client's attachment to one job, from Leader.Attach to Close.
@@ -91,7 +93,7 @@ func (c *controller) attach(j *job, w *Attachment) error {
 	for _, note := range j.notes {
 		c.notify(w, warning(note))
 	}
-	if j.outputLost || j.forgotten && j.started != 0 && j.needsOwner() {
+	if j.outputLost || j.forgotten && j.started != 0 && j.needsOwner() && j.attempts > w.options.Received {
 		c.notifyMissing(w)
 	}
 	c.openSources(j, w)

@@ -25,7 +25,9 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 	if open == nil {
 		return invalid("the first message must open a job")
 	}
-	options := leader.AttachOptions{Owner: open.GetOwner(), Output: !open.GetNoOutput(), Acknowledges: open.GetAcknowledges()}
+	options := leader.AttachOptions{
+		Owner: open.GetOwner(), Output: !open.GetNoOutput(), Acknowledges: open.GetAcknowledges(), Received: open.GetReceivedAttempt(),
+	}
 	attachment, err := u.Leader.Attach(ctx, open.GetJobId(), options, callerOf(ctx))
 	if err != nil {
 		return err

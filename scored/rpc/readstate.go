@@ -29,7 +29,7 @@ type readState struct {
 
 func newReading(open *scorev1.AttachRequest_Open) *readState {
 	return &readState{
-		job: open.GetJobId(), acknowledges: open.GetAcknowledges(),
+		job: open.GetJobId(), acknowledges: open.GetAcknowledges(), received: open.GetReceivedAttempt(),
 		over: make(chan struct{}), acknowledged: make(chan struct{}),
 	}
 }

@@ -131,6 +131,22 @@ func TestEndIsFinalOnceAllOutputIsReceived(t *testing.T) {
 	}
 	leave()
 	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+	// The end may be lost with the server that sent it. Who comes again for it misses no output.
+	open := acknowledging(id)
+	open.ReceivedAttempt = attempt
+	again := c.attach(t.Context(), open)
+	for {
+		event, err := again.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.GetOutputMissing() || event.GetWarning() != "" {
+			t.Errorf("the client that comes again is told %v", event)
+		}
+		if event.GetEnded() != nil || event.GetFinal() != nil {
+			break
+		}
+	}
 }
 
 // A client that comes after the output was forgotten gets a warning that output may be missing.

@@ -130,7 +130,9 @@ func TestUsualMessagesNeedNoRuntime(t *testing.T) {
 			Name: "a.out", Argv: []string{"./a.out", ""}, Env: []string{"A=\xff"}, WorkDir: "/\xfe", Tasks: 4,
 			NodeList: []string{"n1"}, ExcludeList: []string{"n2"}, Limits: []*scorev1.ResourceLimit{{Resource: 7, Soft: 1, Hard: 2}}, Detached: true, Priority: -3,
 		}},
-		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{JobId: 1, Have: []*scorev1.OutputMark{{JobId: 1}}}}},
+		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: &scorev1.AttachRequest_Open{
+			JobId: 1, Have: []*scorev1.OutputMark{{JobId: 1}}, ReceivedAttempt: 2,
+		}}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Stdin{Stdin: &scorev1.Stdin{Data: []byte("x"), Offset: &offset}}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Acknowledged{Acknowledged: true}},
 		&scorev1.AttachRequest{Request: &scorev1.AttachRequest_ReceivedAttempt{ReceivedAttempt: 2}},

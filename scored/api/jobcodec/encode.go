@@ -148,6 +148,7 @@ func (w *writer) opening(m *scorev1.AttachRequest_Open) {
 	}
 	w.bool(5, m.GetConfirms())
 	w.bool(70, m.GetAcknowledges())
+	w.uint(71, uint64(m.GetReceivedAttempt()))
 }
 
 func (w *writer) input(m *scorev1.Stdin) {

@@ -6759,9 +6759,10 @@ type AttachRequest_Open struct {
 	Have     []*OutputMark          `protobuf:"bytes,4,rep,name=have" json:"have,omitempty"`          // output that an earlier attachment has brought
 	Confirms bool                   `protobuf:"varint,5,opt,name=confirms" json:"confirms,omitempty"` // by ConfirmOutput; else what is sent counts as shown
 	// by acknowledged, for which the output is kept; and is told of output_missing
-	Acknowledges  bool `protobuf:"varint,70,opt,name=acknowledges" json:"acknowledges,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Acknowledges    bool   `protobuf:"varint,70,opt,name=acknowledges" json:"acknowledges,omitempty"`
+	ReceivedAttempt uint32 `protobuf:"varint,71,opt,name=received_attempt,json=receivedAttempt" json:"received_attempt,omitempty"` // as the client said on an earlier attachment
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *AttachRequest_Open) Reset() {
@@ -6834,6 +6835,13 @@ func (x *AttachRequest_Open) GetAcknowledges() bool {
 		return x.Acknowledges
 	}
 	return false
+}
+
+func (x *AttachRequest_Open) GetReceivedAttempt() uint32 {
+	if x != nil {
+		return x.ReceivedAttempt
+	}
+	return 0
 }
 
 // Restarted means that the job restarts, and so does the output of its ranks.
@@ -7190,7 +7198,7 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\x03key\x18F \x01(\fR\x03key\x12!\n" +
 	"\fwaited_nanos\x18G \x01(\x03R\vwaitedNanos\"'\n" +
 	"\x0eSubmitResponse\x12\x15\n" +
-	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\xda\x03\n" +
+	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\"\x85\x04\n" +
 	"\rAttachRequest\x122\n" +
 	"\x04open\x18\x01 \x01(\v2\x1c.score.v1.AttachRequest.OpenH\x00R\x04open\x12'\n" +
 	"\x05stdin\x18\x02 \x01(\v2\x0f.score.v1.StdinH\x00R\x05stdin\x12\x18\n" +
@@ -7199,14 +7207,15 @@ const file_score_v1_user_proto_rawDesc = "" +
 	"\vrank_states\x18\x05 \x01(\bH\x00R\n" +
 	"rankStates\x12$\n" +
 	"\facknowledged\x18F \x01(\bH\x00R\facknowledged\x12+\n" +
-	"\x10received_attempt\x18G \x01(\rH\x00R\x0freceivedAttempt\x1a\xba\x01\n" +
+	"\x10received_attempt\x18G \x01(\rH\x00R\x0freceivedAttempt\x1a\xe5\x01\n" +
 	"\x04Open\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\bR\x05owner\x12\x1b\n" +
 	"\tno_output\x18\x03 \x01(\bR\bnoOutput\x12(\n" +
 	"\x04have\x18\x04 \x03(\v2\x14.score.v1.OutputMarkR\x04have\x12\x1a\n" +
 	"\bconfirms\x18\x05 \x01(\bR\bconfirms\x12\"\n" +
-	"\facknowledges\x18F \x01(\bR\facknowledgesB\t\n" +
+	"\facknowledges\x18F \x01(\bR\facknowledges\x12)\n" +
+	"\x10received_attempt\x18G \x01(\rR\x0freceivedAttemptB\t\n" +
 	"\arequest\"Y\n" +
 	"\x14ConfirmOutputRequest\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\x04R\x05jobId\x12*\n" +
