@@ -40,15 +40,23 @@ var armed atomic.Pointer[set]
 // Hit is called where a point is. It does what is set there, and returns ErrInjected if the work
 // there must fail.
 func Hit(p Point) error {
-	if s := armed.Load(); s != nil {
+	if s := current(); s != nil {
 		return s.hit(p)
 	}
 	return nil
 }
 
+// current returns the failpoints that are set now; nil: none.
+func current() *set {
+	if f := followed.Load(); f != nil {
+		f.settle()
+	}
+	return armed.Load()
+}
+
 // Shift returns how far to shift the value at point p.
 func Shift(p Point) (by time.Duration) {
-	s := armed.Load()
+	s := current()
 	if s == nil {
 		return 0
 	}

@@ -172,6 +172,30 @@ func TestFile(t *testing.T) {
 	await.That(t, "a file that is gone sets still", func() bool { return armed.Load() == nil })
 }
 
+// A list that was written counts for the next point that is passed.
+func TestFileCountsAtOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "points")
+	t.Setenv(Variable, "@"+path)
+	stop, err := FromEnvironment("n1", func(err error) { t.Error(err) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for range 200 {
+		for list, want := range map[string]error{"launch.begin=error": ErrInjected, "": nil} {
+			if err := os.WriteFile(path+".new", []byte(list), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Rename(path+".new", path); err != nil {
+				t.Fatal(err)
+			}
+			if err := Hit(LaunchBegin); !errors.Is(err, want) {
+				t.Fatalf("with %q a point is passed with %v", list, err)
+			}
+		}
+	}
+}
+
 func TestNotSetCostsNothing(t *testing.T) {
 	t.Setenv(Variable, "")
 	if _, err := FromEnvironment("n1", nil); err != nil {

@@ -9,6 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,7 +40,8 @@ func FromEnvironment(daemon string, report func(error)) (stop func(), err error)
 
 func disarm() { armed.Store(nil) }
 
-// follow sets the failpoints of a file, again whenever it is written or replaced.
+// follow sets the failpoints of a file, again whenever it is written or replaced: at once if a point is
+// passed then.
 func follow(path, daemon string, report func(error)) (stop func(), err error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -53,29 +57,65 @@ func follow(path, daemon string, report func(error)) (stop func(), err error) {
 		watch.Close()
 		return nil, fmt.Errorf("$%s: %w", Variable, err)
 	}
-	ended, name := make(chan struct{}), append([]byte(filepath.Base(path)), 0)
+	raw, err := watch.SyscallConn()
+	if err != nil {
+		watch.Close()
+		return nil, fmt.Errorf("watching the failpoints' file: %w", err)
+	}
+	f := &file{path: path, daemon: daemon, report: report, watch: raw}
+	followed.Store(f)
+	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		events := make([]byte, 16*(unix.SizeofInotifyEvent+unix.NAME_MAX+1))
-		for {
-			n, err := watch.Read(events)
-			if err != nil {
-				return // closed
-			}
-			if !bytes.Contains(events[:n], name) {
-				continue // another file in the directory
-			}
-			if err := load(path, daemon); err != nil {
-				disarm()
-				report(err)
-			}
-		}
+		// The descriptor is closed at the end.
+		_ = raw.Read(func(fd uintptr) bool { f.refresh(fd); return false })
 	}()
 	return func() {
+		followed.Store(nil)
 		watch.Close()
 		<-ended
 		disarm()
 	}, nil
+}
+
+// followed is the file that is followed; nil: none.
+var followed atomic.Pointer[file]
+
+// file is a file that lists failpoints.
+type file struct {
+	path, daemon string
+	report       func(error)
+	watch        syscall.RawConn // of its directory, without waiting
+
+	mu     sync.Mutex
+	events [16 * (unix.SizeofInotifyEvent + unix.NAME_MAX + 1)]byte
+}
+
+// settle sets what the file lists now, if it has changed. Otherwise a point could be passed before the
+// goroutine that waits for changes has run.
+func (f *file) settle() {
+	_ = f.watch.Control(f.refresh) // fails once the file is no longer followed
+}
+
+// refresh loads the file if its directory tells of a change.
+func (f *file) refresh(fd uintptr) {
+	if err := f.reload(int(fd)); err != nil {
+		f.report(err)
+	}
+}
+
+func (f *file) reload(fd int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, err := unix.Read(fd, f.events[:])
+	if err != nil || !bytes.Contains(f.events[:n], append([]byte(filepath.Base(f.path)), 0)) {
+		return nil //nolint:nilerr // nothing has changed, or another file in the directory
+	}
+	if err := load(f.path, f.daemon); err != nil {
+		disarm()
+		return err
+	}
+	return nil
 }
 
 // load sets what the file lists now, and counts passings from there on.
