@@ -45,7 +45,9 @@ func newAttachments(open func() *attachment) *attachments {
 // begin opens the next stream, and tells the daemon what output has arrived before.
 func (a *attachments) begin(jobID uint64, have []*scorev1.OutputMark, received uint32) (*attachment, error) {
 	stream := a.open()
-	open := &scorev1.AttachRequest_Open{JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true, ReceivedAttempt: received}
+	open := &scorev1.AttachRequest_Open{
+		JobId: jobID, Owner: true, Have: have, Confirms: true, Acknowledges: true, ReceivedAttempt: received,
+	}
 	err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Open_{Open: open}})
 	if err != nil {
 		_, err = stream.Receive() // returns the daemon's reason

@@ -31,6 +31,12 @@ func catchSignals() chan os.Signal {
 	return caught
 }
 
+// isForegroundOf reports whether this process is in the foreground of a terminal.
+func isForegroundOf(terminal *os.File) (bool, error) {
+	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
+	return group == unix.Getpgrp(), err
+}
+
 // inForeground reports whether this process is in the foreground of its terminal, so that a SIGINT may be
 // a ^C.
 func inForeground() bool {
@@ -39,6 +45,6 @@ func inForeground() bool {
 		return false
 	}
 	defer terminal.Close()
-	group, err := unix.IoctlGetInt(int(terminal.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	foreground, err := isForegroundOf(terminal)
+	return err == nil && foreground
 }

@@ -182,8 +182,8 @@ func (p *pump) wait(file *os.File, limit int) (readable bool) {
 // inForeground reports whether this process group may read the terminal. A terminal that is not the
 // controlling one has no foreground group: it can be read.
 func (p *pump) inForeground() bool {
-	group, err := unix.IoctlGetInt(int(p.file.Fd()), unix.TIOCGPGRP)
-	return errors.Is(err, unix.ENOTTY) || err == nil && group == unix.Getpgrp()
+	foreground, err := isForegroundOf(p.file)
+	return errors.Is(err, unix.ENOTTY) || err == nil && foreground
 }
 
 // inputFile opens the file of -i.

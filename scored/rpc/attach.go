@@ -26,7 +26,8 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 		return invalid("the first message must open a job")
 	}
 	options := leader.AttachOptions{
-		Owner: open.GetOwner(), Output: !open.GetNoOutput(), Acknowledges: open.GetAcknowledges(), Received: open.GetReceivedAttempt(),
+		Owner: open.GetOwner(), Output: !open.GetNoOutput(),
+		Acknowledges: open.GetAcknowledges(), Received: open.GetReceivedAttempt(),
 	}
 	attachment, err := u.Leader.Attach(ctx, open.GetJobId(), options, callerOf(ctx))
 	if err != nil {

@@ -48,7 +48,8 @@ func (r *readState) receivedAll(attempt uint32) {
 func (r *readState) isReceived() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.received > 0 && !slices.ContainsFunc(r.read, func(s *leader.Source) bool { return s.Attempt > r.received })
+	later := func(s *leader.Source) bool { return s.Attempt > r.received }
+	return r.received > 0 && !slices.ContainsFunc(r.read, later)
 }
 
 // fetched records that an attempt's output was sent to its end, and says so: the client's answer is
@@ -60,7 +61,8 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 		m.read = append(m.read, sources[0])
 		m.mu.Unlock()
 		if m.acknowledges {
-			m.emit(ctx, &scorev1.AttachEvent{Event: &scorev1.AttachEvent_OutputEnded{OutputEnded: sources[0].Attempt}})
+			ended := &scorev1.AttachEvent_OutputEnded{OutputEnded: sources[0].Attempt}
+			m.emit(ctx, &scorev1.AttachEvent{Event: ended})
 		}
 		return
 	}

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/client"
 	"strings"
 
@@ -67,23 +69,33 @@ SIGTERM before.
   scored job cancel --now 9
   scored job cancel -s queued
   scored job cancel -u ann -J cfd`,
-		ValidArgsFunction: c.completeJobs(unfinishedJobs),
-		Args:              needsJobs(0, "name the jobs to end, or choose them by --user, --state or --job-name"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return choice.act(command, arguments, daemon, nil, func(id uint64) error {
-				_, err := daemon.Jobs.CancelJob(command.Context(), connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: now}))
-				return err
-			})
-		}),
+		Args: needsJobs(0, "name the jobs to end, or choose them by --user, --state or --job-name"),
 	}
 	command.Flags().BoolVar(&now, "now", false, "kill the ranks at once")
+	return c.withChosen(command, &choice, nil, func(ctx context.Context, jobs scorev1connect.JobServiceClient, id uint64) error {
+		_, err := jobs.CancelJob(ctx, connect.NewRequest(&scorev1.CancelJobRequest{JobId: id, AtOnce: now}))
+		return err
+	})
+}
+
+// withChosen completes a command that does something with each of the jobs that are named or chosen, of
+// those in some states (nil: that have not ended).
+func (c *caller) withChosen(
+	command *cobra.Command, choice *jobChoice, states []scorev1.JobState,
+	act func(ctx context.Context, jobs scorev1connect.JobServiceClient, id uint64) error,
+) *cobra.Command {
+	command.ValidArgsFunction = c.completeJobs(unfinishedJobs)
+	command.RunE = c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+		return choice.act(command, arguments, daemon, states, func(id uint64) error {
+			return act(command.Context(), daemon.Jobs, id)
+		})
+	})
 	choice.add(c, command)
 	return command
 }
 
 func jobRequeueCommand(c *caller) *cobra.Command {
 	var reason string
-	var choice jobChoice
 	command := &cobra.Command{
 		Use:   "requeue [JOB...]",
 		Short: "end the ranks of jobs and run the jobs again",
@@ -99,23 +111,16 @@ ranks there may still run.
 ` + choiceHelp + " Without\n--state, only those that run.",
 		Example: `  scored job requeue 7 --reason "bad input"
   scored job requeue -u ann -J cfd`,
-		ValidArgsFunction: c.completeJobs(unfinishedJobs),
-		Args:              needsJobs(0, "name the jobs to requeue, or choose them by --user, --state or --job-name"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return choice.act(command, arguments, daemon, runningJobs, func(id uint64) error {
-				request := &scorev1.RequeueJobRequest{JobId: id, Reason: reason}
-				_, err := daemon.Jobs.RequeueJob(command.Context(), connect.NewRequest(request))
-				return err
-			})
-		}),
+		Args: needsJobs(0, "name the jobs to requeue, or choose them by --user, --state or --job-name"),
 	}
 	command.Flags().StringVar(&reason, "reason", "", "`why`, for 'scored job show'")
-	choice.add(c, command)
-	return command
+	return c.withChosen(command, new(jobChoice), runningJobs, func(ctx context.Context, jobs scorev1connect.JobServiceClient, id uint64) error {
+		_, err := jobs.RequeueJob(ctx, connect.NewRequest(&scorev1.RequeueJobRequest{JobId: id, Reason: reason}))
+		return err
+	})
 }
 
 func jobHoldCommand(c *caller) *cobra.Command {
-	var choice jobChoice
 	command := &cobra.Command{
 		Use:   "hold [JOB...]",
 		Short: "keep waiting jobs from their start until they are released",
@@ -126,21 +131,15 @@ operators and administrators only. 'scrun --hold' submits a job that is held.
 ` + choiceHelp,
 		Example: `  scored job hold 7 8
   scored job hold -J cfd`,
-		ValidArgsFunction: c.completeJobs(unfinishedJobs),
-		Args:              needsJobs(0, "name the jobs to hold, or choose them by --user, --state or --job-name"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return choice.act(command, arguments, daemon, waitingJobs, func(id uint64) error {
-				_, err := daemon.Jobs.HoldJob(command.Context(), connect.NewRequest(&scorev1.HoldJobRequest{JobId: id}))
-				return err
-			})
-		}),
+		Args: needsJobs(0, "name the jobs to hold, or choose them by --user, --state or --job-name"),
 	}
-	choice.add(c, command)
-	return command
+	return c.withChosen(command, new(jobChoice), waitingJobs, func(ctx context.Context, jobs scorev1connect.JobServiceClient, id uint64) error {
+		_, err := jobs.HoldJob(ctx, connect.NewRequest(&scorev1.HoldJobRequest{JobId: id}))
+		return err
+	})
 }
 
 func jobReleaseCommand(c *caller) *cobra.Command {
-	var choice jobChoice
 	command := &cobra.Command{
 		Use:   "release [JOB...]",
 		Short: "let held jobs start",
@@ -152,17 +151,12 @@ administrators may.
 ` + choiceHelp,
 		Example: `  scored job release 7 8
   scored job release -J cfd`,
-		ValidArgsFunction: c.completeJobs(unfinishedJobs),
-		Args:              needsJobs(0, "name the jobs to release, or choose them by --user, --state or --job-name"),
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			return choice.act(command, arguments, daemon, waitingJobs, func(id uint64) error {
-				_, err := daemon.Jobs.ReleaseJob(command.Context(), connect.NewRequest(&scorev1.ReleaseJobRequest{JobId: id}))
-				return err
-			})
-		}),
+		Args: needsJobs(0, "name the jobs to release, or choose them by --user, --state or --job-name"),
 	}
-	choice.add(c, command)
-	return command
+	return c.withChosen(command, new(jobChoice), waitingJobs, func(ctx context.Context, jobs scorev1connect.JobServiceClient, id uint64) error {
+		_, err := jobs.ReleaseJob(ctx, connect.NewRequest(&scorev1.ReleaseJobRequest{JobId: id}))
+		return err
+	})
 }
 
 func jobSignalCommand(c *caller) *cobra.Command {

@@ -15,8 +15,13 @@ type writer struct {
 
 func (w *writer) uint(field protowire.Number, value uint64) {
 	if value != 0 {
-		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, field, protowire.VarintType), value)
+		w.present(field, value)
 	}
+}
+
+// present writes a field that has explicit presence, also if it is zero.
+func (w *writer) present(field protowire.Number, value uint64) {
+	w.out = protowire.AppendVarint(protowire.AppendTag(w.out, field, protowire.VarintType), value)
 }
 
 // int writes a field of type int32, int64 or an enum; negative values take ten bytes.
@@ -131,9 +136,9 @@ func (w *writer) attachment(m *scorev1.AttachRequest) {
 	case *scorev1.AttachRequest_Stdin:
 		w.message(2, func(w *writer) { w.input(request.Stdin) })
 	case *scorev1.AttachRequest_Acknowledged:
-		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 70, protowire.VarintType), protowire.EncodeBool(request.Acknowledged))
+		w.present(70, protowire.EncodeBool(request.Acknowledged))
 	case *scorev1.AttachRequest_ReceivedAttempt:
-		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 71, protowire.VarintType), uint64(request.ReceivedAttempt))
+		w.present(71, uint64(request.ReceivedAttempt))
 	default:
 		w.ok = false
 	}
@@ -156,7 +161,7 @@ func (w *writer) input(m *scorev1.Stdin) {
 	w.bytes(1, string(m.GetData()))
 	w.bool(2, m.GetEof())
 	if m != nil && m.Offset != nil {
-		w.out = protowire.AppendVarint(protowire.AppendTag(w.out, 70, protowire.VarintType), m.GetOffset())
+		w.present(70, m.GetOffset())
 	}
 }
 
