@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"score/nodeagent"
 	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/tests/await"
 	"score/tests/processes"
 	"strings"
@@ -319,7 +319,7 @@ func TestAJobThatTheLeaderForgotEndsAfterTheRestart(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(mode.name, func(t *testing.T) {
 			var forgets atomic.Bool
-			leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(h *scorev1.Hello) []uint64 {
+			leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(h *agentpb.Hello) []uint64 {
 				if forgets.Load() {
 					return nil
 				}
@@ -414,7 +414,7 @@ func TestTheStewardOfAnAdoptedJobIsLost(t *testing.T) {
 		if err := unix.Kill(steward, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		abort := s.Until(t, "Abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+		abort := s.Until(t, "Abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 		if !strings.Contains(abort.GetMessage(), "steward") {
 			t.Errorf("abort: %v", abort)
 		}

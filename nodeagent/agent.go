@@ -24,9 +24,9 @@ import (
 	"score/nodeagent/timekeeper"
 	"score/nodeagent/uplink"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 	"score/scored/api/transport/h2"
 	"slices"
 	"sync"
@@ -203,8 +203,8 @@ func (a *Agent) noteLoopback() {
 
 func onLoopback(address string) bool { return api.CheckLoopback(address) == nil }
 
-func (a *Agent) hello() *scorev1.Hello {
-	hello := &scorev1.Hello{
+func (a *Agent) hello() *agentpb.Hello {
+	hello := &agentpb.Hello{
 		Cluster:     a.options.Cluster,
 		Node:        a.options.Name,
 		Address:     a.address,

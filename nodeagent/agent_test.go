@@ -7,7 +7,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/tests/processes"
 	"strings"
 	"testing"
@@ -127,12 +127,12 @@ func frozen(t testing.TB, s *leadertest.Session, job uint64) {
 	}
 }
 
-func rankStates(t testing.TB, s *leadertest.Session, job, request uint64) *scorev1.RankStatesReply {
+func rankStates(t testing.TB, s *leadertest.Session, job, request uint64) *agentpb.RankStatesReply {
 	t.Helper()
-	s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
-		AskRankStates: &scorev1.AskRankStates{Request: request, JobId: job},
+	s.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_AskRankStates{
+		AskRankStates: &agentpb.AskRankStates{Request: request, JobId: job},
 	}})
-	return s.Until(t, "rank states", func(m *scorev1.AgentMessage) bool {
+	return s.Until(t, "rank states", func(m *agentpb.AgentMessage) bool {
 		return m.GetRankStates().GetRequest() == request
 	}).GetRankStates()
 }
@@ -156,15 +156,15 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 	s := leader.Next(t)
 	for i, test := range []struct {
 		name   string
-		change func(*scorev1.Prepare)
+		change func(*agentpb.Prepare)
 		code   int32
 		says   string
 	}{
-		{"program not found", func(p *scorev1.Prepare) { p.Spec.Argv = []string{"no-such-program"} }, 127, "no-such-program"},
-		{"not executable", func(p *scorev1.Prepare) { p.Spec.Argv = []string{"/etc/passwd"} }, 126, "/etc/passwd"},
-		{"no directory", func(p *scorev1.Prepare) { p.Spec.WorkDir = "/no/such/dir" }, 126, "/no/such/dir"},
-		{"CPU beyond", func(p *scorev1.Prepare) { p.Places[0].Cpus = []uint32{60000} }, 125, "CPU 60000"},
-		{"memory too small", func(p *scorev1.Prepare) { p.MemoryLimitBytes = 1000 }, 125, "1000 bytes"},
+		{"program not found", func(p *agentpb.Prepare) { p.Spec.Argv = []string{"no-such-program"} }, 127, "no-such-program"},
+		{"not executable", func(p *agentpb.Prepare) { p.Spec.Argv = []string{"/etc/passwd"} }, 126, "/etc/passwd"},
+		{"no directory", func(p *agentpb.Prepare) { p.Spec.WorkDir = "/no/such/dir" }, 126, "/no/such/dir"},
+		{"CPU beyond", func(p *agentpb.Prepare) { p.Places[0].Cpus = []uint32{60000} }, 125, "CPU 60000"},
+		{"memory too small", func(p *agentpb.Prepare) { p.MemoryLimitBytes = 1000 }, 125, "1000 bytes"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			job := uint64(i + 1)
@@ -206,7 +206,7 @@ func TestLostStewardEndsItsJob(t *testing.T) {
 		if err := unix.Kill(steward, unix.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
-		abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+		abort := s.Until(t, "abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 		if abort.GetJobId() != 1 || abort.GetRank() != -1 || abort.GetExitCode() != 125 || !strings.Contains(abort.GetMessage(), "steward") {
 			t.Errorf("abort: %v", abort)
 		}
@@ -250,7 +250,7 @@ func TestEndOfTheAgentLeavesNothing(t *testing.T) {
 
 func TestDuplicateIsRefused(t *testing.T) {
 	const sentence = "a node named n1 is connected already; give this one another name"
-	leader := leadertest.Start(t, leadertest.Options{Key: testKey, Refuse: func(*scorev1.Hello) string { return sentence }})
+	leader := leadertest.Start(t, leadertest.Options{Key: testKey, Refuse: func(*agentpb.Hello) string { return sentence }})
 	n := startNode(t, leader)
 	err := n.wait()
 	if !errors.Is(err, uplink.ErrRefused) || !strings.Contains(err.Error(), sentence) {

@@ -8,10 +8,10 @@ import (
 	"net/url"
 	"score/nodeagent/peers"
 	"score/nodeagent/uplink"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
 	"time"
@@ -68,8 +68,8 @@ func (a *Agent) requestCertificate(ctx context.Context, request []byte) ([]byte,
 func (a *Agent) requestCertificateFrom(ctx context.Context, server string, request []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
-	client := scorev1connect.NewAgentServiceClient(a.servers, server, peers.ClientOptions()...)
-	response, err := client.RenewCertificate(ctx, connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}))
+	client := agentpbconnect.NewAgentServiceClient(a.servers, server, peers.ClientOptions()...)
+	response, err := client.RenewCertificate(ctx, connect.NewRequest(&agentpb.RenewCertificateRequest{Request: request}))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (a *Agent) explainRemoval(err error) error {
 }
 
 // onRevoked refuses the revoked certificates from now on.
-func (a *Agent) onRevoked(m *scorev1.Revoked) {
+func (a *Agent) onRevoked(m *agentpb.Revoked) {
 	if a.options.Credentials != nil {
 		a.options.Credentials.Revoke(m.GetSerials())
 	}

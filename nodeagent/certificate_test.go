@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
 	"slices"
 	"testing"
 	"time"
@@ -16,7 +16,7 @@ import (
 // teller answers, over TLS, one who asks whether a certificate was revoked.
 type teller struct {
 	own    *pki.Credentials
-	answer func(net.Conn, *scorev1.JoinRequest)
+	answer func(net.Conn, *agentpb.JoinRequest)
 }
 
 // listen serves until the test ends, and returns the URL.
@@ -25,7 +25,7 @@ func (s teller) listen(t *testing.T) string {
 	config := s.own.NewcomerConfig()
 	config.NextProtos = []string{join.Protocol}
 	return pkitest.Listen(t, config, func(conn *tls.Conn) {
-		request := new(scorev1.JoinRequest)
+		request := new(agentpb.JoinRequest)
 		if join.Read(conn, request) == nil {
 			s.answer(conn, request)
 		}
@@ -38,17 +38,17 @@ func TestRevokedBy(t *testing.T) {
 	cluster, foreign := pkitest.New(t, "lab"), pkitest.New(t, "lab")
 	own, server := cluster.Daemon(t, pki.Agent, "n1"), cluster.Daemon(t, pki.Server, "s1")
 	serial := own.Serial()
-	told := func(revoked bool) func(net.Conn, *scorev1.JoinRequest) {
-		return func(conn net.Conn, request *scorev1.JoinRequest) {
+	told := func(revoked bool) func(net.Conn, *agentpb.JoinRequest) {
+		return func(conn net.Conn, request *agentpb.JoinRequest) {
 			if !slices.Equal(request.GetSerial(), serial) || len(request.GetSecret()) > 0 {
 				t.Errorf("asked %v", request)
 			}
-			_ = join.Write(conn, &scorev1.JoinResponse{Revoked: revoked})
+			_ = join.Write(conn, &agentpb.JoinResponse{Revoked: revoked})
 		}
 	}
-	rubbish := func(conn net.Conn, _ *scorev1.JoinRequest) { _, _ = conn.Write([]byte("\xff\xff\xff\xffyes")) }
-	refusal := func(conn net.Conn, _ *scorev1.JoinRequest) {
-		_ = join.Write(conn, &scorev1.JoinResponse{Refused: "no", Revoked: true})
+	rubbish := func(conn net.Conn, _ *agentpb.JoinRequest) { _, _ = conn.Write([]byte("\xff\xff\xff\xffyes")) }
+	refusal := func(conn net.Conn, _ *agentpb.JoinRequest) {
+		_ = join.Write(conn, &agentpb.JoinResponse{Refused: "no", Revoked: true})
 	}
 	tests := []struct {
 		name string
@@ -66,7 +66,7 @@ func TestRevokedBy(t *testing.T) {
 		},
 		{"a server refuses the question", teller{server, refusal}, false},
 		{"a server speaks rubbish", teller{server, rubbish}, false},
-		{"a server says nothing", teller{server, func(net.Conn, *scorev1.JoinRequest) {}}, false},
+		{"a server says nothing", teller{server, func(net.Conn, *agentpb.JoinRequest) {}}, false},
 	}
 	ask := (&Agent{options: Options{Credentials: own}}).revocationCheck()
 	for _, test := range tests {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"score/nodeagent"
 	"score/nodeagent/leadertest"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
@@ -168,7 +169,7 @@ func unreachablePeerEndsTheJob(t *testing.T, program string, byAgents bool) {
 	p.prepare(t, 1, program)
 	p.nodes[0].stop() // the root of the tree
 	p.sessions[1].Send(planMessage(1, 1, time.Second, []uint64{1}))
-	abort := p.sessions[1].Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	abort := p.sessions[1].Until(t, "abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 	if abort.GetExitCode() != 125 || !strings.Contains(abort.GetMessage(), "node n1 cannot be reached") {
 		t.Errorf("abort: %v", abort)
 	}
@@ -211,9 +212,9 @@ func TestNamesAndSpawnGoToTheLeader(t *testing.T) {
 		"mcmd=spawn\nnprocs=2\nexecname=child\ntotspawns=1\nspawnssofar=1\nargcnt=0\npreput_num=0\ninfo_num=0\nendcmd\n",
 		"cmd=abort exitcode=9\n"))
 	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	isName := func(m *scorev1.AgentMessage) bool { return m.GetName() != nil }
+	isName := func(m *agentpb.AgentMessage) bool { return m.GetName() != nil }
 	name := s.Until(t, "name", isName).GetName()
-	if name.GetJobId() != 1 || name.GetOp() != scorev1.NameOp_NAME_OP_PUBLISH || name.GetService() != "service" {
+	if name.GetJobId() != 1 || name.GetOp() != agentpb.NameOp_NAME_OP_PUBLISH || name.GetService() != "service" {
 		t.Errorf("name: %v", name)
 	}
 	s.Drop() // before the answer
@@ -221,25 +222,25 @@ func TestNamesAndSpawnGoToTheLeader(t *testing.T) {
 	if again := s.Until(t, "name again", isName).GetName(); again.GetRequest() != name.GetRequest() {
 		t.Errorf("name: %v", again)
 	}
-	s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: &scorev1.NameReply{
+	s.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Name{Name: &agentpb.NameReply{
 		JobId: 1, Request: name.GetRequest(), Ok: true,
 	}}})
-	spawn := s.Until(t, "spawn", func(m *scorev1.AgentMessage) bool { return m.GetSpawn() != nil }).GetSpawn()
+	spawn := s.Until(t, "spawn", func(m *agentpb.AgentMessage) bool { return m.GetSpawn() != nil }).GetSpawn()
 	if len(spawn.GetApps()) != 1 || spawn.GetApps()[0].GetProgram() != "child" || spawn.GetApps()[0].GetTasks() != 2 {
 		t.Errorf("spawn: %v", spawn)
 	}
 	s.Drop()
 	s = leader.Next(t)
-	s.Until(t, "spawn again", func(m *scorev1.AgentMessage) bool { return m.GetSpawn() != nil })
+	s.Until(t, "spawn again", func(m *agentpb.AgentMessage) bool { return m.GetSpawn() != nil })
 	for _, m := range s.Passed() {
 		if m.GetName() != nil {
 			t.Error("an answered request was repeated")
 		}
 	}
-	s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: &scorev1.SpawnReply{
+	s.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Spawn{Spawn: &agentpb.SpawnReply{
 		JobId: 1, Request: spawn.GetRequest(), Error: "no room",
 	}}})
-	abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	abort := s.Until(t, "abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 	if abort.GetRank() != 0 || abort.GetExitCode() != 9 {
 		t.Errorf("abort: %v", abort)
 	}

@@ -1,7 +1,7 @@
 package nodeagent_test
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/failpoint"
 	"strings"
 	"testing"
@@ -28,7 +28,7 @@ func TestFailedLaunchEndsTheJob(t *testing.T) {
 	fail(t, "launch.begin=error")
 	mustPrepare(t, s, n.order(1, "sleep", "1000"))
 	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	abort := s.Until(t, "abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 	if abort.GetJobId() != 1 || abort.GetExitCode() != 125 || !strings.Contains(abort.GetMessage(), "submit the job again") {
 		t.Errorf("abort: %v", abort)
 	}

@@ -13,10 +13,11 @@ import (
 	"score/nodeagent/leadertest"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/realtime"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/tests/processes"
 	"score/tests/socketdir"
@@ -52,7 +53,7 @@ func startLeader(t testing.TB) *leadertest.Leader {
 	return leadertest.Start(t, leadertest.Options{Now: clusterNow, Keep: keepAll, Key: testKey})
 }
 
-func keepAll(hello *scorev1.Hello) []uint64 { return hello.GetJobs() }
+func keepAll(hello *agentpb.Hello) []uint64 { return hello.GetJobs() }
 
 // signalsOnly is the configuration cgroups = "off".
 func signalsOnly(o *nodeagent.Options) { o.NoCgroups = true }
@@ -216,13 +217,13 @@ func processesOf(mark string) (found []int) {
 }
 
 // order makes an order to prepare one rank per CPU on this node alone.
-func (n *node) order(job uint64, argv ...string) *scorev1.Prepare {
+func (n *node) order(job uint64, argv ...string) *agentpb.Prepare {
 	n.t.Helper()
 	me, err := user.Current()
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	return &scorev1.Prepare{
+	return &agentpb.Prepare{
 		JobId: job,
 		Spec: &scorev1.JobSpec{
 			Argv:        argv,
@@ -239,41 +240,41 @@ func (n *node) order(job uint64, argv ...string) *scorev1.Prepare {
 	}
 }
 
-func prepareMessage(order *scorev1.Prepare) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order}}
+func prepareMessage(order *agentpb.Prepare) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Prepare{Prepare: order}}
 }
 
 // planMessage makes a plan whose rows are the jobs given, effective at once.
-func planMessage(term, version uint64, slice time.Duration, rows ...[]uint64) *scorev1.ServerMessage {
-	plan := &scorev1.Plan{Term: term, Version: version, OriginNanos: clusterNow()}
+func planMessage(term, version uint64, slice time.Duration, rows ...[]uint64) *agentpb.ServerMessage {
+	plan := &agentpb.Plan{Term: term, Version: version, OriginNanos: clusterNow()}
 	for i, jobs := range rows {
-		plan.Rows = append(plan.Rows, &scorev1.Plan_Row{Index: uint32(i), SliceNanos: slice.Nanoseconds(), Jobs: jobs})
+		plan.Rows = append(plan.Rows, &agentpb.Plan_Row{Index: uint32(i), SliceNanos: slice.Nanoseconds(), Jobs: jobs})
 	}
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}}
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Plan{Plan: plan}}
 }
 
-func killMessage(job uint64) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: job, Reason: "test"}}}
+func killMessage(job uint64) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Kill{Kill: &agentpb.Kill{JobId: job, Reason: "test"}}}
 }
 
-func forgetMessage(job uint64) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Forget{Forget: &scorev1.Forget{JobId: job}}}
+func forgetMessage(job uint64) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Forget{Forget: &agentpb.Forget{JobId: job}}}
 }
 
-func signalMessage(job uint64, signal int32) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{Signal: &scorev1.SignalRanks{JobId: job, Signal: signal}}}
+func signalMessage(job uint64, signal int32) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Signal{Signal: &agentpb.SignalRanks{JobId: job, Signal: signal}}}
 }
 
 // prepared waits until the job is ready.
-func prepared(t testing.TB, s *leadertest.Session, job uint64) *scorev1.Prepared {
+func prepared(t testing.TB, s *leadertest.Session, job uint64) *agentpb.Prepared {
 	t.Helper()
-	return s.Until(t, fmt.Sprintf("job %d prepared", job), func(m *scorev1.AgentMessage) bool {
+	return s.Until(t, fmt.Sprintf("job %d prepared", job), func(m *agentpb.AgentMessage) bool {
 		return m.GetPrepared().GetJobId() == job
 	}).GetPrepared()
 }
 
 // mustPrepare orders a job and waits until it is ready.
-func mustPrepare(t testing.TB, s *leadertest.Session, order *scorev1.Prepare) {
+func mustPrepare(t testing.TB, s *leadertest.Session, order *agentpb.Prepare) {
 	t.Helper()
 	s.Send(prepareMessage(order))
 	if p := prepared(t, s, order.GetJobId()); p.GetExitCode() != 0 || p.GetError() != "" {
@@ -281,15 +282,15 @@ func mustPrepare(t testing.TB, s *leadertest.Session, order *scorev1.Prepare) {
 	}
 }
 
-func launched(t testing.TB, s *leadertest.Session, job uint64) *scorev1.Launched {
+func launched(t testing.TB, s *leadertest.Session, job uint64) *agentpb.Launched {
 	t.Helper()
-	return s.Until(t, fmt.Sprintf("job %d launched", job), func(m *scorev1.AgentMessage) bool {
+	return s.Until(t, fmt.Sprintf("job %d launched", job), func(m *agentpb.AgentMessage) bool {
 		return m.GetLaunched().GetJobId() == job
 	}).GetLaunched()
 }
 
 // mustRun has job 1 run alone.
-func mustRun(t testing.TB, s *leadertest.Session, order *scorev1.Prepare) *scorev1.Launched {
+func mustRun(t testing.TB, s *leadertest.Session, order *agentpb.Prepare) *agentpb.Launched {
 	t.Helper()
 	mustPrepare(t, s, order)
 	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
@@ -298,12 +299,12 @@ func mustRun(t testing.TB, s *leadertest.Session, order *scorev1.Prepare) *score
 
 // done waits for the end of the job here, and returns what was said of its
 // ranks before.
-func done(t testing.TB, s *leadertest.Session, job uint64) (*scorev1.NodeDone, []*scorev1.RankExited) {
+func done(t testing.TB, s *leadertest.Session, job uint64) (*agentpb.NodeDone, []*agentpb.RankExited) {
 	t.Helper()
-	end := s.Until(t, fmt.Sprintf("job %d done", job), func(m *scorev1.AgentMessage) bool {
+	end := s.Until(t, fmt.Sprintf("job %d done", job), func(m *agentpb.AgentMessage) bool {
 		return m.GetNodeDone().GetJobId() == job
 	})
-	var exits []*scorev1.RankExited
+	var exits []*agentpb.RankExited
 	for _, m := range s.Passed() {
 		for _, e := range append(m.GetRanksExited().GetExits(), m.GetRankExited()) {
 			if e.GetJobId() == job {
@@ -322,16 +323,16 @@ func clocked(t testing.TB, s *leadertest.Session) {
 }
 
 // peer calls the agent's PeerService as servers do.
-func (n *node) peer(s *leadertest.Session) scorev1connect.PeerServiceClient {
+func (n *node) peer(s *leadertest.Session) agentpbconnect.PeerServiceClient {
 	return n.leader.Calls(n.t, testKey, s.Hello.GetAddress())
 }
 
 // asAgent calls it as the agent of a node does.
-func (n *node) asAgent(s *leadertest.Session, name string) scorev1connect.PeerServiceClient {
+func (n *node) asAgent(s *leadertest.Session, name string) agentpbconnect.PeerServiceClient {
 	n.t.Helper()
 	client := h2.NewClient(pkitest.FromKey(n.t, testKey, n.options.Cluster, pki.Agent, name), pki.Agent)
 	n.t.Cleanup(client.CloseIdleConnections)
-	return scorev1connect.NewPeerServiceClient(client, "https://"+s.Hello.GetAddress())
+	return agentpbconnect.NewPeerServiceClient(client, "https://"+s.Hello.GetAddress())
 }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"score/nodeagent"
 	"score/nodeagent/fence"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"testing"
 	"time"
@@ -23,18 +24,18 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 	program := compileHello(t)
 	for _, test := range []struct {
 		name     string
-		nonsense *scorev1.CollectRequest
+		nonsense *agentpb.CollectRequest
 		harmless bool // it is refused, or what the peer really says replaces it
 	}{
-		{"unknown kind", &scorev1.CollectRequest{Algorithm: tree, Kind: 7, Sequence: 1, FromNodeIndex: 1}, false},
-		{"kind beyond", &scorev1.CollectRequest{Algorithm: tree, Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
-		{"no such algorithm", &scorev1.CollectRequest{Algorithm: 9, Sequence: 1, FromNodeIndex: 1}, false},
-		{"algorithm beyond", &scorev1.CollectRequest{Algorithm: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
-		{"no such round", &scorev1.CollectRequest{Algorithm: bruck, Step: 1, Sequence: 1, FromNodeIndex: 1}, false},
-		{"no such node", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1 << 31}, true},
-		{"from itself", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 0}, true},
-		{"down to the root", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Step: uint32(fence.Down)}, false},
-		{"data of no format", &scorev1.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Data: [][]byte{[]byte("\xff nonsense")}}, true},
+		{"unknown kind", &agentpb.CollectRequest{Algorithm: tree, Kind: 7, Sequence: 1, FromNodeIndex: 1}, false},
+		{"kind beyond", &agentpb.CollectRequest{Algorithm: tree, Kind: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
+		{"no such algorithm", &agentpb.CollectRequest{Algorithm: 9, Sequence: 1, FromNodeIndex: 1}, false},
+		{"algorithm beyond", &agentpb.CollectRequest{Algorithm: 1 << 20, Sequence: 1, FromNodeIndex: 1}, true},
+		{"no such round", &agentpb.CollectRequest{Algorithm: bruck, Step: 1, Sequence: 1, FromNodeIndex: 1}, false},
+		{"no such node", &agentpb.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1 << 31}, true},
+		{"from itself", &agentpb.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 0}, true},
+		{"down to the root", &agentpb.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Step: uint32(fence.Down)}, false},
+		{"data of no format", &agentpb.CollectRequest{Algorithm: tree, Sequence: 1, FromNodeIndex: 1, Data: [][]byte{[]byte("\xff nonsense")}}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := startPair(t, func(*nodeagent.Options) {})
@@ -51,7 +52,7 @@ func TestNonsenseFromAPeerEndsItsJobOnly(t *testing.T) {
 			}
 			s := p.sessions[0]
 			if !test.harmless {
-				abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+				abort := s.Until(t, "abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 				if abort.GetJobId() != 1 || abort.GetExitCode() != 125 || abort.GetMessage() == "" {
 					t.Errorf("abort: %v", abort)
 				}
@@ -73,21 +74,21 @@ func TestPlansOfNonsenseAreIgnored(t *testing.T) {
 	s := leader.Next(t)
 	clocked(t, s)
 	mustRun(t, s, n.order(1, "sleep", "1000"))
-	for version, plan := range []*scorev1.Plan{
+	for version, plan := range []*agentpb.Plan{
 		nil,
-		{Rows: []*scorev1.Plan_Row{nil}},
-		{Rows: []*scorev1.Plan_Row{{SliceNanos: -1, Jobs: []uint64{1}}}},
-		{Rows: []*scorev1.Plan_Row{{SliceNanos: 1, Jobs: []uint64{1}}}},
-		{OriginNanos: -1 << 63, Rows: []*scorev1.Plan_Row{{SliceNanos: 1e9}}},
-		{OriginNanos: 1<<63 - 1, Rows: []*scorev1.Plan_Row{{SliceNanos: 1<<63 - 1}}},
-		{Rows: make([]*scorev1.Plan_Row, 10_000)},
+		{Rows: []*agentpb.Plan_Row{nil}},
+		{Rows: []*agentpb.Plan_Row{{SliceNanos: -1, Jobs: []uint64{1}}}},
+		{Rows: []*agentpb.Plan_Row{{SliceNanos: 1, Jobs: []uint64{1}}}},
+		{OriginNanos: -1 << 63, Rows: []*agentpb.Plan_Row{{SliceNanos: 1e9}}},
+		{OriginNanos: 1<<63 - 1, Rows: []*agentpb.Plan_Row{{SliceNanos: 1<<63 - 1}}},
+		{Rows: make([]*agentpb.Plan_Row, 10_000)},
 	} {
 		if plan != nil {
 			plan.Term, plan.Version = 1, uint64(version)+2
 		}
-		s.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
+		s.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Plan{Plan: plan}})
 	}
-	s.Send(&scorev1.ServerMessage{})
+	s.Send(&agentpb.ServerMessage{})
 	s.Send(signalMessage(1, -5))
 	s.Send(signalMessage(1, 1<<30))
 	states := rankStates(t, s, 1, 1)
@@ -116,7 +117,7 @@ func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 	}
 	mustPrepare(t, s, order)
 	s.Send(planMessage(1, 1, time.Second, []uint64{1}))
-	abort := s.Until(t, "abort", func(m *scorev1.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
+	abort := s.Until(t, "abort", func(m *agentpb.AgentMessage) bool { return m.GetAbort() != nil }).GetAbort()
 	if !strings.Contains(abort.GetMessage(), "other hosts") {
 		t.Errorf("abort: %v", abort)
 	}
@@ -128,21 +129,21 @@ func foreignAddressIsNotCalled(t *testing.T, program string, byAgents bool) {
 func TestAnAgentSpeaksForItsNode(t *testing.T) {
 	p := startPair(t, func(*nodeagent.Options) {})
 	p.prepare(t, 1, compileHello(t))
-	for name, ask := range map[string]func(calls scorev1connect.PeerServiceClient) error{
-		"a collective": func(calls scorev1connect.PeerServiceClient) error {
-			_, err := calls.Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1, FromNodeIndex: 1, Again: true}))
+	for name, ask := range map[string]func(calls agentpbconnect.PeerServiceClient) error{
+		"a collective": func(calls agentpbconnect.PeerServiceClient) error {
+			_, err := calls.Collect(t.Context(), connect.NewRequest(&agentpb.CollectRequest{JobId: 1, FromNodeIndex: 1, Again: true}))
 			return err
 		},
-		"a failure": func(calls scorev1connect.PeerServiceClient) error {
-			_, err := calls.Gossip(t.Context(), connect.NewRequest(&scorev1.GossipRequest{JobId: 1, FromNodeIndex: 1}))
+		"a failure": func(calls agentpbconnect.PeerServiceClient) error {
+			_, err := calls.Gossip(t.Context(), connect.NewRequest(&agentpb.GossipRequest{JobId: 1, FromNodeIndex: 1}))
 			return err
 		},
-		"a message": func(calls scorev1connect.PeerServiceClient) error {
-			_, err := calls.Relay(t.Context(), connect.NewRequest(&scorev1.RelayRequest{JobId: 1, FromJob: 1, FromNodeIndex: 1}))
+		"a message": func(calls agentpbconnect.PeerServiceClient) error {
+			_, err := calls.Relay(t.Context(), connect.NewRequest(&agentpb.RelayRequest{JobId: 1, FromJob: 1, FromNodeIndex: 1}))
 			return err
 		},
-		"files": func(calls scorev1connect.PeerServiceClient) error {
-			stream, err := calls.FetchStaged(t.Context(), connect.NewRequest(&scorev1.FetchStagedRequest{JobId: 1}))
+		"files": func(calls agentpbconnect.PeerServiceClient) error {
+			stream, err := calls.FetchStaged(t.Context(), connect.NewRequest(&agentpb.FetchStagedRequest{JobId: 1}))
 			if err != nil {
 				return err
 			}

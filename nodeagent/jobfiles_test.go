@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/mpidirs"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"testing"
@@ -17,7 +18,7 @@ import (
 
 // mpiOrder is a job that is offered PMIx, whose rank leaves a file in the directory for
 // shared memory, says so in the job's own, and goes on.
-func (n *node) mpiOrder(job uint64) *scorev1.Prepare {
+func (n *node) mpiOrder(job uint64) *agentpb.Prepare {
 	order := n.order(job, "/bin/sh", "-c",
 		`: > "$OMPI_MCA_btl_vader_backing_directory/segment" && : > "$SCORE_JOB_DIR/made" && exec sleep 1000`)
 	order.Spec.Mpi = scorev1.MpiMode_MPI_MODE_PMIX
@@ -110,7 +111,7 @@ func TestTheNextAgentRemovesWhatIsLeft(t *testing.T) {
 }
 
 // segmentOrder is a job whose rank leaves shared memory under a name of MPICH's.
-func (n *node) segmentOrder(t *testing.T, job uint64) (order *scorev1.Prepare, segment string) {
+func (n *node) segmentOrder(t *testing.T, job uint64) (order *agentpb.Prepare, segment string) {
 	segment = fmt.Sprintf("/dev/shm/mpich_shar_tmp%03d%03d", os.Getpid()%1000, job)
 	t.Cleanup(func() { os.Remove(segment) })
 	return n.order(job, "/bin/sh", "-c", ": >"+segment+" && exec sleep 1000"), segment
@@ -180,7 +181,7 @@ func awaitRemoved(t *testing.T, left func() []string) {
 }
 
 // runWith launches a job, and waits until its file is there. It returns the rank.
-func (n *node) runWith(s *leadertest.Session, order *scorev1.Prepare, file string) (pid int) {
+func (n *node) runWith(s *leadertest.Session, order *agentpb.Prepare, file string) (pid int) {
 	n.t.Helper()
 	mustPrepare(n.t, s, order)
 	job := order.GetJobId()

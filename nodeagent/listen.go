@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/sockowner"
 	"score/nodeagent/stewardpool"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/socket"
 	"strings"
@@ -85,7 +86,7 @@ func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 }
 
 // placeIn returns the place that an order is for; nil if it names none.
-func placeIn(order *scorev1.Prepare) *scorev1.NodePlace {
+func placeIn(order *agentpb.Prepare) *scorev1.NodePlace {
 	if places := order.GetPlaces(); int64(order.GetNodeIndex()) < int64(len(places)) {
 		return places[order.GetNodeIndex()]
 	}

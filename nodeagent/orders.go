@@ -2,7 +2,7 @@ package nodeagent
 
 import (
 	"score/ctxswitch"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/failpoint"
 	"time"
 
@@ -14,7 +14,7 @@ import (
 type leaderHandler struct{ *Agent }
 
 // Welcome ends the jobs that the leader does not know.
-func (a leaderHandler) Welcome(welcome *scorev1.Welcome) {
+func (a leaderHandler) Welcome(welcome *agentpb.Welcome) {
 	a.jobs.ForgetBut(welcome.GetKeepJobs())
 	// The leader repeats the stage orders for the files of waiting jobs.
 	a.files.ReleaseBut(func(job uint64) bool { return a.jobs.Get(job) != nil })
@@ -34,55 +34,55 @@ func (a leaderHandler) Lost() {
 }
 
 // Message carries out one order.
-func (a leaderHandler) Message(message *scorev1.ServerMessage) {
+func (a leaderHandler) Message(message *agentpb.ServerMessage) {
 	switch m := message.GetMessage().(type) {
-	case *scorev1.ServerMessage_Prepare:
+	case *agentpb.ServerMessage_Prepare:
 		_ = failpoint.Hit(failpoint.PrepareArrived) // cannot fail
 		a.jobs.Prepare(m.Prepare)
-	case *scorev1.ServerMessage_Stage:
+	case *agentpb.ServerMessage_Stage:
 		a.files.FetchEarly(a.running, m.Stage)
-	case *scorev1.ServerMessage_Plan:
+	case *agentpb.ServerMessage_Plan:
 		_ = failpoint.Hit(failpoint.PlanArrived) // cannot fail
 		a.idle.Planned(m.Plan)
 		a.switcher.Plan(planOf(m.Plan))
-	case *scorev1.ServerMessage_Kill:
+	case *agentpb.ServerMessage_Kill:
 		a.jobs.Kill(m.Kill)
-	case *scorev1.ServerMessage_Signal:
+	case *agentpb.ServerMessage_Signal:
 		a.jobs.Signal(m.Signal)
-	case *scorev1.ServerMessage_Forget:
+	case *agentpb.ServerMessage_Forget:
 		a.jobs.Forget(m.Forget.GetJobId())
-	case *scorev1.ServerMessage_Name:
+	case *agentpb.ServerMessage_Name:
 		a.jobs.NameReply(m.Name)
-	case *scorev1.ServerMessage_Spawn:
+	case *agentpb.ServerMessage_Spawn:
 		a.jobs.SpawnReply(m.Spawn)
-	case *scorev1.ServerMessage_Places:
+	case *agentpb.ServerMessage_Places:
 		a.jobs.PlacesReply(m.Places)
-	case *scorev1.ServerMessage_AskRankStates:
+	case *agentpb.ServerMessage_AskRankStates:
 		a.jobs.AskRankStates(m.AskRankStates)
-	case *scorev1.ServerMessage_Revoked:
+	case *agentpb.ServerMessage_Revoked:
 		a.onRevoked(m.Revoked)
-	case *scorev1.ServerMessage_AskChannels:
+	case *agentpb.ServerMessage_AskChannels:
 		a.jobs.AskChannels(m.AskChannels)
-	case *scorev1.ServerMessage_PartGone:
+	case *agentpb.ServerMessage_PartGone:
 		a.jobs.PartGone(m.PartGone)
-	case *scorev1.ServerMessage_ChildEnded:
+	case *agentpb.ServerMessage_ChildEnded:
 		a.jobs.ChildEnded(m.ChildEnded)
-	case *scorev1.ServerMessage_Watch:
+	case *agentpb.ServerMessage_Watch:
 		for _, n := range m.Watch.GetNeighbours() {
 			a.peers.Expect(n.GetAddress(), n.GetNode())
 		}
 		a.watcher.Watch(m.Watch)
-	case *scorev1.ServerMessage_AskCut:
+	case *agentpb.ServerMessage_AskCut:
 		a.idle.Ask(m.AskCut)
-	case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Pong, *scorev1.ServerMessage_Refused,
-		*scorev1.ServerMessage_Redirect, *scorev1.ServerMessage_Servers:
+	case *agentpb.ServerMessage_Welcome, *agentpb.ServerMessage_Pong, *agentpb.ServerMessage_Refused,
+		*agentpb.ServerMessage_Redirect, *agentpb.ServerMessage_Servers:
 		// The uplink's own.
 	}
 }
 
 // planOf converts a plan from its message. The machine that follows the plan validates it
 // (ctxswitch.Plan.Validate).
-func planOf(m *scorev1.Plan) *ctxswitch.Plan {
+func planOf(m *agentpb.Plan) *ctxswitch.Plan {
 	plan := &ctxswitch.Plan{
 		Term:    m.GetTerm(),
 		Version: m.GetVersion(),

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobs"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 
 	"connectrpc.com/connect"
 )
@@ -18,12 +18,12 @@ type peerService struct {
 	node string // this one's name
 }
 
-var _ scorev1connect.PeerServiceHandler = peerService{}
+var _ agentpbconnect.PeerServiceHandler = peerService{}
 
-// Probe implements scorev1connect.PeerServiceHandler.
-func (s peerService) Probe(_ context.Context, request *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
+// Probe implements agentpbconnect.PeerServiceHandler.
+func (s peerService) Probe(_ context.Context, request *connect.Request[agentpb.ProbeRequest]) (*connect.Response[agentpb.ProbeResponse], error) {
 	if node := request.Msg.GetNode(); node != s.node {
 		return nil, connect.NewError(connect.CodeNotFound, errors.New("this is not node "+node))
 	}
-	return connect.NewResponse(&scorev1.ProbeResponse{}), nil
+	return connect.NewResponse(&agentpb.ProbeResponse{}), nil
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"score/nodeagent/cgroup"
 	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/tests/await"
 	"strings"
 	"testing"
@@ -87,7 +87,7 @@ func groupOf(t testing.TB, pid int) string {
 
 func TestUnknownJobsAreEnded(t *testing.T) {
 	keep := true
-	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(h *scorev1.Hello) []uint64 {
+	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(h *agentpb.Hello) []uint64 {
 		if keep {
 			return h.GetJobs()
 		}
@@ -106,7 +106,7 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 // A leader may order a job that is not committed yet, and be lost. The next one does not know the job and
 // may give another its number at once: nothing of the first one runs, or is reported.
 func TestNumberOfALostJobIsAnothersAtOnce(t *testing.T) {
-	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(*scorev1.Hello) []uint64 { return nil }})
+	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(*agentpb.Hello) []uint64 { return nil }})
 	n := startNode(t, leader)
 	s := leader.Next(t)
 	clocked(t, s)

@@ -5,6 +5,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/metrics"
 	"score/nodeagent/switcher"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"time"
 )
@@ -35,7 +36,7 @@ func (a *Agent) reports(ctx context.Context) {
 			continue
 		}
 		a.count(report)
-		a.link.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: a.reportMessage(report)}})
+		a.link.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_SwitchReport{SwitchReport: a.reportMessage(report)}})
 	}
 }
 
@@ -51,11 +52,11 @@ func (a *Agent) count(r *switcher.Report) {
 	a.metrics.Add(metrics.FlushesHeld, r.Flushes.Held)
 }
 
-func (a *Agent) reportMessage(r *switcher.Report) *scorev1.SwitchReport {
-	message := &scorev1.SwitchReport{
+func (a *Agent) reportMessage(r *switcher.Report) *agentpb.SwitchReport {
+	message := &agentpb.SwitchReport{
 		MissedBoundaries: r.Missed,
 		LateFreezes:      r.Late,
-		Boundaries:       make([]*scorev1.SwitchReport_Boundary, len(r.Boundaries)),
+		Boundaries:       make([]*agentpb.SwitchReport_Boundary, len(r.Boundaries)),
 	}
 	if measured(r.Node) {
 		message.Steps = append(message.Steps, stepsMessage(0, r.Node, r.Flushes))
@@ -64,10 +65,10 @@ func (a *Agent) reportMessage(r *switcher.Report) *scorev1.SwitchReport {
 		if measured(j.Measures) {
 			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures, j.Flushes))
 		}
-		message.Usage = append(message.Usage, &scorev1.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: a.jobs.Usage(uint64(j.ID), j.Usage)})
+		message.Usage = append(message.Usage, &agentpb.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: a.jobs.Usage(uint64(j.ID), j.Usage)})
 	}
 	for i, b := range r.Boundaries {
-		message.Boundaries[i] = &scorev1.SwitchReport_Boundary{
+		message.Boundaries[i] = &agentpb.SwitchReport_Boundary{
 			PlanVersion:  b.Version,
 			Round:        uint64(b.Round),
 			RowPosition:  uint32(b.Pos),
@@ -90,8 +91,8 @@ func measured(m *ctxswitch.Measures) bool {
 }
 
 // stepsMessage returns the histograms in the order of ctxswitch.MeasureTable.
-func stepsMessage(job ctxswitch.JobID, m *ctxswitch.Measures, f switcher.Flushes) *scorev1.SwitchReport_Steps {
-	steps := &scorev1.SwitchReport_Steps{JobId: uint64(job), Histograms: make([][]byte, len(m))}
+func stepsMessage(job ctxswitch.JobID, m *ctxswitch.Measures, f switcher.Flushes) *agentpb.SwitchReport_Steps {
+	steps := &agentpb.SwitchReport_Steps{JobId: uint64(job), Histograms: make([][]byte, len(m))}
 	for i := range m {
 		steps.Histograms[i], _ = m[i].MarshalBinary() // never fails
 	}

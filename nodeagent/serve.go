@@ -10,8 +10,8 @@ import (
 	"score/nodeagent/peers"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userproxy"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/access"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
 	"sync"
@@ -94,7 +94,7 @@ func (a *Agent) startParts(ctx context.Context, cancel context.CancelCauseFunc, 
 // agentsHandler returns the handler for calls of servers and other agents.
 func (a *Agent) agentsHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(peerService{a.jobs.PeerService(), a.files, a.options.Name}, peers.HandlerOptions()...))
 	return access.Guard(mux)
 }
 

@@ -6,9 +6,10 @@ import (
 	"errors"
 	"io"
 	"score/nodeagent/leadertest"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"testing"
 	"time"
@@ -19,13 +20,13 @@ import (
 
 // stdio is a reader as a server is one: it confirms what it has.
 type stdio struct {
-	*connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
-	peer scorev1connect.PeerServiceClient
+	*connect.BidiStreamForClient[agentpb.StdioUp, agentpb.StdioDown]
+	peer agentpbconnect.PeerServiceClient
 	ctx  context.Context
 	has  uint64 // the number of the last output that came
 }
 
-func (s *stdio) Receive() (*scorev1.StdioDown, error) {
+func (s *stdio) Receive() (*agentpb.StdioDown, error) {
 	m, err := s.BidiStreamForClient.Receive()
 	if mark := m.GetOutput().GetMark(); mark.GetSequence() > 0 {
 		s.has = mark.GetSequence()
@@ -51,14 +52,14 @@ func attachFrom(t testing.TB, n *node, s *leadertest.Session, job, has uint64) *
 		stream.CloseRequest()
 		stream.CloseResponse()
 	})
-	if err := stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: &scorev1.StdioOpen{JobId: job, Sequence: has}}}); err != nil {
+	if err := stream.Send(&agentpb.StdioUp{Message: &agentpb.StdioUp_Open{Open: &agentpb.StdioOpen{JobId: job, Sequence: has}}}); err != nil {
 		t.Fatal(err)
 	}
 	return &stdio{stream, peer, ctx, has}
 }
 
-func input(data string, eof bool) *scorev1.StdioUp {
-	return &scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: &scorev1.Stdin{Data: []byte(data), Eof: eof}}}
+func input(data string, eof bool) *agentpb.StdioUp {
+	return &agentpb.StdioUp{Message: &agentpb.StdioUp_Stdin{Stdin: &scorev1.Stdin{Data: []byte(data), Eof: eof}}}
 }
 
 // drain reads all output of stdout until it is drained.
@@ -83,7 +84,7 @@ func TestInputAndOutput(t *testing.T) {
 	inBothModes(t, func(t *testing.T, n *node, s *leadertest.Session) {
 		early := attach(t, n, s, 1) // before the job has come
 		mustRun(t, s, n.order(1, "sh", "-c", "cat; echo end"))
-		for _, part := range []*scorev1.StdioUp{input("hello ", false), input("world\n", false), input("", true)} {
+		for _, part := range []*agentpb.StdioUp{input("hello ", false), input("world\n", false), input("", true)} {
 			if err := early.Send(part); err != nil {
 				t.Fatal(err)
 			}
@@ -178,15 +179,15 @@ func TestWrongKeyIsKeptOut(t *testing.T) {
 	s := leader.Next(t)
 	for _, key := range []string{"", "wrong", testKey + " "} {
 		stream := leader.Calls(t, key, s.Hello.GetAddress()).Stdio(t.Context())
-		stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: &scorev1.StdioOpen{JobId: 1}}})
+		stream.Send(&agentpb.StdioUp{Message: &agentpb.StdioUp_Open{Open: &agentpb.StdioOpen{JobId: 1}}})
 		if _, err := stream.Receive(); connect.IsWireError(err) || pki.FaultOf(err) != pki.FaultForeign {
 			t.Errorf("key %q: Stdio gave %v", key, err)
 		}
 	}
-	if _, err := n.peer(s).Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1})); connect.CodeOf(err) != connect.CodePermissionDenied {
+	if _, err := n.peer(s).Collect(t.Context(), connect.NewRequest(&agentpb.CollectRequest{JobId: 1})); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("a server calls what is for agents: %v", err)
 	}
-	_, err := n.asAgent(s, "n2").Collect(t.Context(), connect.NewRequest(&scorev1.CollectRequest{JobId: 1}))
+	_, err := n.asAgent(s, "n2").Collect(t.Context(), connect.NewRequest(&agentpb.CollectRequest{JobId: 1}))
 	if connect.CodeOf(err) != connect.CodeFailedPrecondition || !strings.Contains(err.Error(), "job 1 has no part on node n1") {
 		t.Errorf("right key: %v", err)
 	}

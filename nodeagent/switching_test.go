@@ -5,7 +5,7 @@ import (
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
 	"score/nodeagent/leadertest"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"testing"
 	"time"
@@ -199,9 +199,9 @@ func TestLoneJobIsNeverStopped(t *testing.T) {
 }
 
 // report waits for the next report with usage of a job.
-func report(t testing.TB, s *leadertest.Session) *scorev1.SwitchReport {
+func report(t testing.TB, s *leadertest.Session) *agentpb.SwitchReport {
 	t.Helper()
-	return s.Until(t, "report", func(m *scorev1.AgentMessage) bool {
+	return s.Until(t, "report", func(m *agentpb.AgentMessage) bool {
 		return len(m.GetSwitchReport().GetUsage()) > 0
 	}).GetSwitchReport()
 }
@@ -237,7 +237,7 @@ func TestReportsOfSwitches(t *testing.T) {
 	last, totals := int64(0), make(map[uint64]uint64)
 	// The first report may be of the first switch alone.
 	for totals[0] == 0 || totals[1] == 0 || totals[2] == 0 {
-		r := s.Until(t, "report with boundaries", func(m *scorev1.AgentMessage) bool {
+		r := s.Until(t, "report with boundaries", func(m *agentpb.AgentMessage) bool {
 			return len(m.GetSwitchReport().GetBoundaries()) > 0
 		}).GetSwitchReport()
 		last = checkBoundaries(t, r, last)
@@ -254,7 +254,7 @@ func TestReportsOfSwitches(t *testing.T) {
 }
 
 // checkBoundaries returns the last planned instant.
-func checkBoundaries(t *testing.T, r *scorev1.SwitchReport, last int64) int64 {
+func checkBoundaries(t *testing.T, r *agentpb.SwitchReport, last int64) int64 {
 	t.Helper()
 	for _, b := range r.GetBoundaries() {
 		if b.GetPlannedNanos() <= last || b.GetRunningNanos() < b.GetPlannedNanos() || b.GetPlanVersion() != 1 || b.GetRowPosition() > 1 {
@@ -269,7 +269,7 @@ func checkBoundaries(t *testing.T, r *scorev1.SwitchReport, last int64) int64 {
 }
 
 // switchesOf is how many whole switches were measured.
-func switchesOf(t *testing.T, steps *scorev1.SwitchReport_Steps) (total uint64) {
+func switchesOf(t *testing.T, steps *agentpb.SwitchReport_Steps) (total uint64) {
 	t.Helper()
 	if len(steps.GetHistograms()) != len(ctxswitch.MeasureTable) {
 		t.Fatalf("%d histograms", len(steps.GetHistograms()))
@@ -297,7 +297,7 @@ func TestTimeIsUp(t *testing.T) {
 		before := clusterNow() // the ranks' own start is told too late to count from
 		s.Send(planMessage(1, 1, time.Second, []uint64{1}))
 		launched(t, s, 1)
-		s.Until(t, "time up", func(m *scorev1.AgentMessage) bool { return m.GetTimeUp().GetJobId() == 1 })
+		s.Until(t, "time up", func(m *agentpb.AgentMessage) bool { return m.GetTimeUp().GetJobId() == 1 })
 		if took := time.Duration(clusterNow() - before); took < 50*time.Millisecond {
 			t.Errorf("time was up after %v", took)
 		}

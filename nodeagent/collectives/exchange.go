@@ -5,7 +5,7 @@ import (
 	"score/nodeagent/fence"
 	"score/nodeagent/gossip"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 
 	"go.uber.org/zap"
@@ -123,7 +123,7 @@ func (x *exchange) requestRepeat() {
 		return
 	}
 	for _, node := range x.machine.Neighbours() {
-		x.call(node, &scorev1.CollectRequest{Again: true}, nil)
+		x.call(node, &agentpb.CollectRequest{Again: true}, nil)
 	}
 }
 
@@ -168,7 +168,7 @@ func (x *exchange) send(to int, message fence.Message) {
 			x.sent[message.Op] = sent
 		}
 	}
-	x.call(to, &scorev1.CollectRequest{
+	x.call(to, &agentpb.CollectRequest{
 		Kind:      uint32(message.Op.Kind),
 		Sequence:  message.Op.Seq,
 		Algorithm: uint32(message.Via),
@@ -178,7 +178,7 @@ func (x *exchange) send(to int, message fence.Message) {
 }
 
 // call sends another node a request, and ends the exchanges if that fails.
-func (x *exchange) call(to int, request *scorev1.CollectRequest, delivered *sync.WaitGroup) {
+func (x *exchange) call(to int, request *agentpb.CollectRequest, delivered *sync.WaitGroup) {
 	place := x.group.order.GetPlaces()[to]
 	request.JobId, request.FromNodeIndex = x.group.order.GetJobId(), x.group.order.GetNodeIndex()
 	if delivered != nil {

@@ -6,7 +6,7 @@ import (
 	"score/nodeagent/gossip"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 	"time"
 
@@ -47,7 +47,7 @@ func (g *gossiper) learn(kind gossip.Kind, node int, rank uint32, reason string)
 }
 
 // rankExited spreads the end of a rank that ends its gang.
-func (g *gossiper) rankExited(m *scorev1.RankExited) {
+func (g *gossiper) rankExited(m *agentpb.RankExited) {
 	if m.GetByUs() || m.GetSurvived() || m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetOutOfMemory() {
 		return
 	}
@@ -94,7 +94,7 @@ func (g *gossiper) send(to int, item gossip.Item) {
 	group := g.group
 	ctx, cancel := context.WithTimeout(group.options.Context, gossipTimeout)
 	defer cancel()
-	err := group.options.Peers.Gossip(ctx, group.order.GetPlaces()[to].GetAddress(), &scorev1.GossipRequest{
+	err := group.options.Peers.Gossip(ctx, group.order.GetPlaces()[to].GetAddress(), &agentpb.GossipRequest{
 		JobId: group.order.GetJobId(), Attempt: group.order.GetAttempt(), FromNodeIndex: group.order.GetNodeIndex(),
 		Kind: uint32(item.Kind), NodeIndex: uint32(item.Node), Rank: item.Rank, Reason: item.Reason, Incarnation: item.Incarnation, Fences: item.Fences,
 	})
@@ -138,7 +138,7 @@ func (g *gossiper) deliver(item gossip.Item) {
 }
 
 // receive handles a failure that another node reports.
-func (g *gossiper) receive(m *scorev1.GossipRequest) {
+func (g *gossiper) receive(m *agentpb.GossipRequest) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.carryOut(g.machine.Receive(int(m.GetFromNodeIndex()), gossip.Item{

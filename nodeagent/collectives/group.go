@@ -7,7 +7,7 @@ import (
 	"score/nodeagent/gossip"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"time"
 
 	"go.uber.org/zap"
@@ -15,8 +15,8 @@ import (
 
 // Peers calls the agents at the addresses of other nodes.
 type Peers interface {
-	Collect(ctx context.Context, address string, request *scorev1.CollectRequest) error
-	Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error
+	Collect(ctx context.Context, address string, request *agentpb.CollectRequest) error
+	Gossip(ctx context.Context, address string, request *agentpb.GossipRequest) error
 }
 
 // Steward is the job's steward on this node. The methods of a lost steward return errors.
@@ -42,7 +42,7 @@ type Options struct {
 
 // Group connects the nodes of one job. It is nil for a job of one node.
 type Group struct {
-	order    *scorev1.Prepare
+	order    *agentpb.Prepare
 	options  Options
 	exchange *exchange
 	gossiper *gossiper
@@ -50,7 +50,7 @@ type Group struct {
 
 // New returns nil for a job of one node: its steward knows all failures. The order has a place for
 // this node.
-func New(order *scorev1.Prepare, options Options) *Group {
+func New(order *agentpb.Prepare, options Options) *Group {
 	if len(order.GetPlaces()) < 2 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (g *Group) RequestRepeat() {
 }
 
 // Collect handles a step of a collective from another node of the job.
-func (g *Group) Collect(request *scorev1.CollectRequest) error {
+func (g *Group) Collect(request *agentpb.CollectRequest) error {
 	if request.GetAgain() {
 		g.exchange.repeat(int(request.GetFromNodeIndex()))
 		return nil
@@ -99,7 +99,7 @@ func (g *Group) PartLost(node int, reason string) {
 }
 
 // RankExited spreads the end of a rank here if it ends the gang.
-func (g *Group) RankExited(m *scorev1.RankExited) {
+func (g *Group) RankExited(m *agentpb.RankExited) {
 	if g != nil {
 		g.gossiper.rankExited(m)
 	}
@@ -113,4 +113,4 @@ func (g *Group) RankFailure(m *stewardpb.RankFailure) {
 }
 
 // Receive handles a failure that another node of the job reports.
-func (g *Group) Receive(m *scorev1.GossipRequest) { g.gossiper.receive(m) }
+func (g *Group) Receive(m *agentpb.GossipRequest) { g.gossiper.receive(m) }

@@ -7,6 +7,7 @@ import (
 	"score/nodeagent/fence"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type job struct {
 	requests []func()
 }
 
-func newJob(nodes int, change func(*scorev1.Prepare)) *job {
+func newJob(nodes int, change func(*agentpb.Prepare)) *job {
 	w := &job{groups: make([]*Group, nodes), results: make([][]string, nodes), away: make(map[string]bool)}
 	for i := range nodes {
 		w.restart(i, change)
@@ -36,8 +37,8 @@ func newJob(nodes int, change func(*scorev1.Prepare)) *job {
 }
 
 // restart makes the group of a node, without what that knew before.
-func (w *job) restart(node int, change func(*scorev1.Prepare)) {
-	order := &scorev1.Prepare{JobId: 1, NodeIndex: uint32(node), Spec: &scorev1.JobSpec{}}
+func (w *job) restart(node int, change func(*agentpb.Prepare)) {
+	order := &agentpb.Prepare{JobId: 1, NodeIndex: uint32(node), Spec: &scorev1.JobSpec{}}
 	for i := range w.groups {
 		order.Places = append(order.Places, &scorev1.NodePlace{Node: fmt.Sprintf("n%d", i), Address: fmt.Sprint(i)})
 	}
@@ -54,7 +55,7 @@ func (w *job) restart(node int, change func(*scorev1.Prepare)) {
 }
 
 // Collect implements Peers.
-func (w *job) Collect(_ context.Context, address string, request *scorev1.CollectRequest) error {
+func (w *job) Collect(_ context.Context, address string, request *agentpb.CollectRequest) error {
 	if w.away[address] {
 		return errAway
 	}
@@ -62,7 +63,7 @@ func (w *job) Collect(_ context.Context, address string, request *scorev1.Collec
 }
 
 // Gossip implements Peers.
-func (w *job) Gossip(_ context.Context, address string, request *scorev1.GossipRequest) error {
+func (w *job) Gossip(_ context.Context, address string, request *agentpb.GossipRequest) error {
 	if w.away[address] {
 		return errAway
 	}
@@ -121,19 +122,19 @@ func (w *job) addAll(seq uint64, nodes ...int) {
 }
 
 func TestOneNodeHasNoGroup(t *testing.T) {
-	g := New(&scorev1.Prepare{Places: []*scorev1.NodePlace{{}}}, Options{})
+	g := New(&agentpb.Prepare{Places: []*scorev1.NodePlace{{}}}, Options{})
 	if g != nil {
 		t.Error("a job of one node has a group")
 	}
 	g.RequestRepeat()
 	g.PartLost(0, "")
-	g.RankExited(&scorev1.RankExited{})
+	g.RankExited(&agentpb.RankExited{})
 	g.RankFailure(&stewardpb.RankFailure{})
 }
 
 func TestEachStewardGetsAllPieces(t *testing.T) {
 	for _, algorithm := range []fence.Algorithm{fence.Auto, fence.TreeAlgorithm, fence.RingAlgorithm, fence.BruckAlgorithm} {
-		w := newJob(3, func(order *scorev1.Prepare) { order.Spec.Exchange = scorev1.ExchangeMode(algorithm) })
+		w := newJob(3, func(order *agentpb.Prepare) { order.Spec.Exchange = scorev1.ExchangeMode(algorithm) })
 		for seq := uint64(1); seq <= 2; seq++ {
 			w.addAll(seq, 0, 1)
 			if got := slices.Concat(w.messages(0), w.messages(1), w.messages(2)); got != nil {
@@ -172,7 +173,7 @@ func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
 		leader bool
-		change func(*scorev1.Prepare)
+		change func(*agentpb.Prepare)
 		fail   func(w *job)
 		want   [2][]string // of nodes 0 and 1
 	}{
@@ -188,7 +189,7 @@ func TestFailures(t *testing.T) {
 			w.addAll(1, 0)
 			w.groups[1].PartLost(2, "it is gone")
 		}, want: [2][]string{{"lost n2: it is gone", "1 failed: node n0: " + during + "2: it is gone"}, {"lost n2: it is gone"}}},
-		{name: "stewards that exchange by themselves", change: func(order *scorev1.Prepare) { order.FencesByMessage = true }, fail: func(w *job) {
+		{name: "stewards that exchange by themselves", change: func(order *agentpb.Prepare) { order.FencesByMessage = true }, fail: func(w *job) {
 			w.groups[1].PartLost(2, "it is gone")
 		}, want: [2][]string{
 			{"lost n2: it is gone", "0 failed: node n0: " + during + "2: it is gone"},
@@ -196,15 +197,15 @@ func TestFailures(t *testing.T) {
 		}},
 		{name: "a rank was killed", fail: func(w *job) {
 			w.addAll(1, 0)
-			w.groups[1].RankExited(&scorev1.RankExited{Rank: 5, Signal: 11})
+			w.groups[1].RankExited(&agentpb.RankExited{Rank: 5, Signal: 11})
 		}, want: [2][]string{{"1 failed: node n0: " + during + "1: rank 5 on node n1 was killed by signal 11"}, nil}},
 		{name: "a rank left early", fail: func(w *job) {
 			w.addAll(1, 0)
-			w.groups[1].RankExited(&scorev1.RankExited{Rank: 5, BeforeFinalize: true})
+			w.groups[1].RankExited(&agentpb.RankExited{Rank: 5, BeforeFinalize: true})
 		}, want: [2][]string{{"1 failed: node n0: " + during + "1: rank 5 on node n1 left without calling MPI_Finalize"}, nil}},
 		{name: "ends that do not end the gang", fail: func(w *job) {
 			w.addAll(1, 0)
-			for _, m := range []*scorev1.RankExited{{}, {ExitCode: 1}, {Signal: 9, ByUs: true}, {Signal: 9, Survived: true}} {
+			for _, m := range []*agentpb.RankExited{{}, {ExitCode: 1}, {Signal: 9, ByUs: true}, {Signal: 9, Survived: true}} {
 				w.groups[1].RankExited(m)
 			}
 		}},
@@ -236,12 +237,12 @@ func TestFailures(t *testing.T) {
 
 func TestNonsenseIsRefused(t *testing.T) {
 	w := newJob(2, nil)
-	for _, request := range []*scorev1.CollectRequest{{Kind: 256}, {Algorithm: 256}} {
+	for _, request := range []*agentpb.CollectRequest{{Kind: 256}, {Algorithm: 256}} {
 		if err := w.groups[0].Collect(request); err == nil {
 			t.Errorf("%v is taken", request)
 		}
 	}
-	w.groups[0].Receive(&scorev1.GossipRequest{FromNodeIndex: 7, Kind: 1, NodeIndex: 1})
+	w.groups[0].Receive(&agentpb.GossipRequest{FromNodeIndex: 7, Kind: 1, NodeIndex: 1})
 	w.run()
 	if got := w.messages(0); got != nil {
 		t.Errorf("the steward got %q", got)

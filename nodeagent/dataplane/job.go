@@ -5,7 +5,7 @@ import (
 	"score/channels/node"
 	"score/nodeagent/ancestry"
 	"score/nodeagent/wait"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"sync"
 	"time"
@@ -45,7 +45,7 @@ type Job struct {
 	waiting int           // connections of still unknown ranks
 }
 
-func newJob(p *Plane, order *scorev1.Prepare, steward int) *Job {
+func newJob(p *Plane, order *agentpb.Prepare, steward int) *Job {
 	var nodes []string
 	for _, place := range order.GetPlaces() {
 		nodes = append(nodes, place.GetNode())

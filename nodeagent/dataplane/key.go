@@ -5,7 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 )
 
 // keyLabel separates the keys of jobs from other keys that are derived from the cluster's key.
@@ -13,7 +13,7 @@ const keyLabel = "score data plane: key of a job, 1"
 
 // secretOf returns the secret that the job's key is derived from: the order's, or the cluster's key
 // for an order of a former version.
-func secretOf(order *scorev1.Prepare, clusterKey string) (string, error) {
+func secretOf(order *agentpb.Prepare, clusterKey string) (string, error) {
 	if key := order.GetKey(); len(key) > 0 {
 		return string(key), nil
 	}

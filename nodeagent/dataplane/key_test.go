@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 )
@@ -21,7 +22,7 @@ func TestJobKey(t *testing.T) {
 
 func TestSecretOf(t *testing.T) {
 	for _, test := range []struct{ order, cluster, want string }{{"o", "c", "o"}, {"", "c", "c"}, {"o", "", "o"}, {"", "", ""}} {
-		got, err := secretOf(&scorev1.Prepare{Key: []byte(test.order)}, test.cluster)
+		got, err := secretOf(&agentpb.Prepare{Key: []byte(test.order)}, test.cluster)
 		if got != test.want || (err == nil) != (test.want != "") {
 			t.Errorf("%+v: %q, %v", test, got, err)
 		}
@@ -46,7 +47,7 @@ func TestPlacesOf(t *testing.T) {
 		{"a rank too large", []*scorev1.NodePlace{place("127.0.0.1:1", 0), place("127.0.0.1:2", 2)}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m, err := placesOf(&scorev1.Prepare{Places: test.places, NodeIndex: 0}, false)
+			m, err := placesOf(&agentpb.Prepare{Places: test.places, NodeIndex: 0}, false)
 			if (err == nil) != test.ok {
 				t.Fatalf("error %v", err)
 			}

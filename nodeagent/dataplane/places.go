@@ -7,6 +7,7 @@ import (
 	"score/channels/link"
 	"score/channels/rankmap"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 )
 
@@ -14,7 +15,7 @@ import (
 var errPlaces = errors.New("the order does not give each rank one place")
 
 // placesOf makes the place map of an order; nil if all ranks are on this node.
-func (p *Plane) placesOf(order *scorev1.Prepare, key uint64) (*rankmap.Map, error) {
+func (p *Plane) placesOf(order *agentpb.Prepare, key uint64) (*rankmap.Map, error) {
 	where, err := placesOf(order, p.options.Anywhere)
 	switch {
 	case err != nil || where == nil:
@@ -35,7 +36,7 @@ func (p *Plane) placesOf(order *scorev1.Prepare, key uint64) (*rankmap.Map, erro
 
 // placesOf makes the place map of a job whose directories are at the agents' addresses, which are on
 // loopback unless nodes may be anywhere.
-func placesOf(order *scorev1.Prepare, anywhere bool) (*rankmap.Map, error) {
+func placesOf(order *agentpb.Prepare, anywhere bool) (*rankmap.Map, error) {
 	all := order.GetPlaces()
 	if len(all) == 1 {
 		return nil, nil

@@ -12,7 +12,7 @@ import (
 	"score/channels/link"
 	"score/channels/node"
 	"score/ctxswitch"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"strings"
 	"sync"
 
@@ -151,7 +151,7 @@ type Spares struct {
 
 // Add adds a job with a place on this node; steward is the process that starts its ranks. It waits
 // until an earlier job of the same number is gone.
-func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, spares Spares) (*Job, error) {
+func (p *Plane) Add(ctx context.Context, order *agentpb.Prepare, steward int, spares Spares) (*Job, error) {
 	if err := p.awaitGone(ctx, order.GetJobId()); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (p *Plane) Add(ctx context.Context, order *scorev1.Prepare, steward int, sp
 const rowsKept = 8
 
 // givenChannels returns the number of channels of each rank of the job.
-func givenChannels(order *scorev1.Prepare) int {
+func givenChannels(order *agentpb.Prepare) int {
 	if n := order.GetSpec().GetChannelsPerTask(); n > 0 {
 		return int(min(n, node.MaxChannels))
 	}

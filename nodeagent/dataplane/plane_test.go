@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"strings"
@@ -57,8 +58,8 @@ func images(t *testing.T) (held []string) {
 	return held
 }
 
-func orderOf(id uint64, uid int, ranks ...uint32) *scorev1.Prepare {
-	return &scorev1.Prepare{
+func orderOf(id uint64, uid int, ranks ...uint32) *agentpb.Prepare {
+	return &agentpb.Prepare{
 		JobId:  id,
 		Spec:   &scorev1.JobSpec{ChannelsPerTask: 3},
 		User:   &scorev1.Identity{Uid: uint32(uid)},
@@ -67,7 +68,7 @@ func orderOf(id uint64, uid int, ranks ...uint32) *scorev1.Prepare {
 }
 
 // add makes a job whose steward is this process.
-func add(t *testing.T, p *Plane, order *scorev1.Prepare) *Job {
+func add(t *testing.T, p *Plane, order *agentpb.Prepare) *Job {
 	t.Helper()
 	j, err := p.Add(t.Context(), order, os.Getpid(), Spares{})
 	if err != nil {
@@ -141,7 +142,7 @@ func (j *Job) isWaitedFor() bool {
 func TestStrangersAreRefused(t *testing.T) {
 	tests := []struct {
 		name    string
-		order   *scorev1.Prepare
+		order   *agentpb.Prepare
 		prepare func(j *Job, stranger int32)
 		steward int
 	}{

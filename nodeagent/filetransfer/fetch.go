@@ -7,6 +7,7 @@ import (
 	"io"
 	"score/nodeagent/peers"
 	"score/nodeagent/wait"
+	"score/scored/api/agentpb"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"time"
@@ -35,7 +36,7 @@ var errGone = errors.New("it is not kept any longer on the node that was given i
 
 // tree lists the addresses of the agents that fetch a job's files, beginning with the agent that
 // got them from the user, and returns the index of this one.
-func tree(order *scorev1.Prepare) (addresses []string, index int) {
+func tree(order *agentpb.Prepare) (addresses []string, index int) {
 	addresses = append(addresses, order.GetStageSeed())
 	for i, place := range order.GetPlaces() {
 		own := i == int(order.GetNodeIndex())
@@ -71,7 +72,7 @@ type source struct {
 }
 
 // Fetch fetches a job's files to this node. Hold has been called.
-func (t *Transfers) Fetch(ctx context.Context, order *scorev1.Prepare) error {
+func (t *Transfers) Fetch(ctx context.Context, order *agentpb.Prepare) error {
 	if len(order.GetSpec().GetStaged()) == 0 {
 		return nil
 	}
@@ -147,7 +148,7 @@ func (t *Transfers) askEach(ctx context.Context, d *download) error {
 
 // ask asks an agent for the rest. The error is nil if all has come.
 func (d *download) ask(ctx context.Context, agents *peers.Clients, address string) error {
-	request := &scorev1.FetchStagedRequest{JobId: d.job, User: d.user, File: d.file, From: d.have}
+	request := &agentpb.FetchStagedRequest{JobId: d.job, User: d.user, File: d.file, From: d.have}
 	err := agents.FetchStaged(ctx, address, request, d)
 	if err == nil && d.have < d.file.GetSize() {
 		return io.ErrUnexpectedEOF
@@ -164,7 +165,7 @@ func (d *download) Write(data []byte) (n int, err error) {
 
 // FetchEarly fetches the files of a waiting job in the background. Errors are reported when the job
 // is prepared.
-func (t *Transfers) FetchEarly(ctx context.Context, order *scorev1.Stage) {
+func (t *Transfers) FetchEarly(ctx context.Context, order *agentpb.Stage) {
 	addresses, index := order.GetAddresses(), int(order.GetIndex())
 	if index >= len(addresses) {
 		return

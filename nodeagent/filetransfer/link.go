@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/launch"
+	"score/scored/api/agentpb"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 )
@@ -20,7 +21,7 @@ const (
 // Link makes links to the job's files in the job's directory, as the job's user, and sets the
 // environment by which the ranks find them. programs is the directory of programs, "" if none was
 // sent along.
-func (t *Transfers) Link(order *scorev1.Prepare, dir string) (programs string, err error) {
+func (t *Transfers) Link(order *agentpb.Prepare, dir string) (programs string, err error) {
 	spec := order.GetSpec()
 	if len(spec.GetStaged()) == 0 {
 		return "", nil

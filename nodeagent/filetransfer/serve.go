@@ -7,6 +7,7 @@ import (
 	"io"
 	"score/nodeagent/staging"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 
@@ -15,8 +16,8 @@ import (
 
 var errStageMessages = errors.New("the messages do not come in the order of the files")
 
-// FetchStaged implements scorev1connect.PeerServiceHandler.
-func (t *Transfers) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+// FetchStaged implements agentpbconnect.PeerServiceHandler.
+func (t *Transfers) FetchStaged(ctx context.Context, r *connect.Request[agentpb.FetchStagedRequest], stream *connect.ServerStream[agentpb.StagedData]) error {
 	if err := t.fetchers.check(ctx, r.Msg.GetJobId()); err != nil {
 		return err
 	}
@@ -31,7 +32,7 @@ func (t *Transfers) FetchStaged(ctx context.Context, r *connect.Request[scorev1.
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: job %d has no such file", t.options.Node, r.Msg.GetJobId()))
 	}
 	err = t.options.Cache.Send(ctx, User(r.Msg.GetUser()), file, int64(r.Msg.GetFrom()), func(data []byte) error {
-		return stream.Send(&scorev1.StagedData{Data: data})
+		return stream.Send(&agentpb.StagedData{Data: data})
 	})
 	if errors.Is(err, staging.ErrAbsent) {
 		return connect.NewError(connect.CodeNotFound, fmt.Errorf("node %s: %w", t.options.Node, err))
@@ -44,7 +45,7 @@ func (t *Transfers) FetchStaged(ctx context.Context, r *connect.Request[scorev1.
 
 type putStream = connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]
 
-// PutStaged implements scorev1connect.PeerServiceHandler.
+// PutStaged implements agentpbconnect.PeerServiceHandler.
 func (t *Transfers) PutStaged(ctx context.Context, stream *putStream) error {
 	first, err := stream.Receive()
 	if err != nil {
@@ -127,7 +128,7 @@ func (in *incoming) copyTo(to io.Writer) error {
 	return nil
 }
 
-// ListStaged implements scorev1connect.PeerServiceHandler.
+// ListStaged implements agentpbconnect.PeerServiceHandler.
 func (t *Transfers) ListStaged(_ context.Context, r *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error) {
 	uid := User(&scorev1.Identity{Uid: r.Msg.GetUid()}).UID
 	if r.Msg.GetClear() {

@@ -6,6 +6,7 @@ import (
 	"score/nodeagent/launch"
 	"score/nodeagent/peers"
 	"score/nodeagent/staging"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"strings"
 
@@ -69,7 +70,7 @@ func stagedFiles(from []*scorev1.StagedFile) ([]staging.File, error) {
 }
 
 // Hold keeps a job's files until Release, and lets the agents of its nodes fetch them.
-func (t *Transfers) Hold(order *scorev1.Prepare) {
+func (t *Transfers) Hold(order *agentpb.Prepare) {
 	t.hold(order.GetJobId(), order.GetUser(), order.GetSpec().GetStaged())
 	t.fetchers.add(order.GetJobId(), nodesOf(order.GetPlaces())...)
 }

@@ -10,11 +10,12 @@ import (
 	"path/filepath"
 	"score/nodeagent/peers"
 	"score/nodeagent/staging"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/h2/h2test"
 	"slices"
@@ -47,7 +48,7 @@ func TestStageTree(t *testing.T) {
 		{"b", places("a", "b", "c"), 0, "b"},
 		{"b", places("a", "b", "c", "d"), 3, "a b"},
 	} {
-		addresses, index := tree(&scorev1.Prepare{StageSeed: test.seed, Places: test.places, NodeIndex: test.index})
+		addresses, index := tree(&agentpb.Prepare{StageSeed: test.seed, Places: test.places, NodeIndex: test.index})
 		if got := strings.Join(above(addresses, index), " "); got != test.want {
 			t.Errorf("seed %s, node %d: %q, want %q", test.seed, test.index, got, test.want)
 		}
@@ -75,7 +76,7 @@ func TestPrepend(t *testing.T) {
 
 // stageNode plays an agent that has a file.
 type stageNode struct {
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 	data  []byte
 	limit int // bytes that it gives before it breaks off; -1: all
 	fails error
@@ -83,7 +84,7 @@ type stageNode struct {
 	asked chan struct{} // gets the first call; nil: nobody waits for it
 }
 
-func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[agentpb.FetchStagedRequest], stream *connect.ServerStream[agentpb.StagedData]) error {
 	if n.calls.Add(1) == 1 && n.asked != nil {
 		close(n.asked)
 	}
@@ -92,7 +93,7 @@ func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.Fe
 		rest = rest[:min(len(rest), n.limit)]
 	}
 	if len(rest) > 0 {
-		if err := stream.Send(&scorev1.StagedData{Data: rest}); err != nil {
+		if err := stream.Send(&agentpb.StagedData{Data: rest}); err != nil {
 			return err
 		}
 	}
@@ -102,11 +103,11 @@ func (n *stageNode) FetchStaged(_ context.Context, r *connect.Request[scorev1.Fe
 func (n *stageNode) listen(t *testing.T) string { return serve(t, "n2", n) }
 
 // serve serves other agents as the agent of a node does.
-func serve(t *testing.T, node string, service scorev1connect.PeerServiceHandler) (address string) {
+func serve(t *testing.T, node string, service agentpbconnect.PeerServiceHandler) (address string) {
 	t.Helper()
 	listener := h2test.Listen(t, pkitest.FromKey(t, "key", "lab", pki.Agent, node), pki.Agent)
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(service))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(service))
 	server := h2.NewServer(access.Guard(mux))
 	served := make(chan struct{})
 	go func() {
@@ -199,7 +200,7 @@ func TestFetchStagedOfOthersJobs(t *testing.T) {
 		peers := peers.New(pkitest.FromKey(t, "key", "lab", pki.Agent, name), true)
 		t.Cleanup(peers.Close)
 		var got bytes.Buffer
-		err := peers.FetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: job, User: user, File: file}, &got)
+		err := peers.FetchStaged(t.Context(), address, &agentpb.FetchStagedRequest{JobId: job, User: user, File: file}, &got)
 		return got.String(), err
 	}
 	refused := func(name string, job uint64, code connect.Code) {
@@ -215,7 +216,7 @@ func TestFetchStagedOfOthersJobs(t *testing.T) {
 		}
 	}
 	stage := func(nodes ...string) {
-		a.FetchEarly(t.Context(), &scorev1.Stage{JobId: 1, User: user, Files: files, Addresses: []string{address, "127.0.0.1:1"}, Nodes: nodes})
+		a.FetchEarly(t.Context(), &agentpb.Stage{JobId: 1, User: user, Files: files, Addresses: []string{address, "127.0.0.1:1"}, Nodes: nodes})
 	}
 	refused("n2", 1, connect.CodePermissionDenied) // no job has it
 	stage("n1", "n2")
@@ -232,11 +233,11 @@ func TestFetchStagedOfOthersJobs(t *testing.T) {
 
 // handler serves files alone.
 type handler struct {
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 	files *Transfers
 }
 
-func (h handler) FetchStaged(ctx context.Context, r *connect.Request[scorev1.FetchStagedRequest], stream *connect.ServerStream[scorev1.StagedData]) error {
+func (h handler) FetchStaged(ctx context.Context, r *connect.Request[agentpb.FetchStagedRequest], stream *connect.ServerStream[agentpb.StagedData]) error {
 	return h.files.FetchStaged(ctx, r, stream)
 }
 
@@ -248,10 +249,10 @@ func TestStageFromTheNodesNamed(t *testing.T) {
 	sum := sha256.Sum256(thief.data)
 	files := []*scorev1.StagedFile{{Name: "a.out", Sha256: sum[:], Size: 1}}
 	fetch := func(a *Transfers) error {
-		return a.options.Peers.FetchStaged(t.Context(), address, &scorev1.FetchStagedRequest{JobId: 1, File: files[0]}, new(bytes.Buffer))
+		return a.options.Peers.FetchStaged(t.Context(), address, &agentpb.FetchStagedRequest{JobId: 1, File: files[0]}, new(bytes.Buffer))
 	}
 	a := stageAgent(t)
-	a.FetchEarly(t.Context(), &scorev1.Stage{JobId: 1, Files: files, Addresses: []string{address}, Nodes: []string{"n3"}})
+	a.FetchEarly(t.Context(), &agentpb.Stage{JobId: 1, Files: files, Addresses: []string{address}, Nodes: []string{"n3"}})
 	if err := fetch(a); pki.FaultOf(err) != pki.FaultName || thief.calls.Load() != 0 {
 		t.Errorf("the file of a job that waits is asked of the wrong node: %v", err)
 	}
@@ -259,7 +260,7 @@ func TestStageFromTheNodesNamed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	user := &scorev1.Identity{Uid: uint32(os.Geteuid())}
-	_ = b.Fetch(ctx, &scorev1.Prepare{Spec: &scorev1.JobSpec{Staged: files, StageSeed: "n3"}, User: user, StageSeed: address}) // it ends at once
+	_ = b.Fetch(ctx, &agentpb.Prepare{Spec: &scorev1.JobSpec{Staged: files, StageSeed: "n3"}, User: user, StageSeed: address}) // it ends at once
 	if err := fetch(b); pki.FaultOf(err) != pki.FaultName || thief.calls.Load() != 0 {
 		t.Errorf("the file of a job is asked of the wrong node: %v", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"score/nodeagent/quiescence"
 	"score/nodeagent/realtime"
 	"score/nodeagent/wakesource"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync/atomic"
 	"time"
 )
@@ -41,7 +41,7 @@ type Job interface {
 	// closed by then. do must not wait or call the job.
 	Use(do func(Part))
 	// Send sends the leader a message about the job.
-	Send(*scorev1.AgentMessage)
+	Send(*agentpb.AgentMessage)
 	// Examine has what could wake the job here found out, without waiting for it: the answer, if there
 	// is one, is for Watcher.Examined. own are the job's images and sockets.
 	Examine(request uint64, own wakesource.Own)
@@ -79,7 +79,7 @@ type Options struct {
 // so may be called by others.
 type Watcher struct {
 	options Options
-	asked   chan *scorev1.AskCut
+	asked   chan *agentpb.AskCut
 	found   chan finding
 	asleep  atomic.Pointer[map[uint64]bool] // jobs without a turn, by the newest plan
 	again   atomic.Bool                     // report all sleeping jobs again
@@ -88,13 +88,13 @@ type Watcher struct {
 
 // New returns a watcher without jobs.
 func New(options Options) *Watcher {
-	w := &Watcher{options: options, asked: make(chan *scorev1.AskCut, maxQuestions), found: make(chan finding, maxQuestions), jobs: make(map[Job]*sleeper)}
+	w := &Watcher{options: options, asked: make(chan *agentpb.AskCut, maxQuestions), found: make(chan finding, maxQuestions), jobs: make(map[Job]*sleeper)}
 	w.asleep.Store(&map[uint64]bool{})
 	return w
 }
 
 // Ask queues a question of the leader; it does not wait. Any goroutine may call it.
-func (w *Watcher) Ask(question *scorev1.AskCut) {
+func (w *Watcher) Ask(question *agentpb.AskCut) {
 	select {
 	case w.asked <- question:
 	default:
@@ -116,7 +116,7 @@ func (w *Watcher) Examined(job, request uint64, source string) {
 }
 
 // Planned records the jobs that have no turn by a plan. Any goroutine may call it.
-func (w *Watcher) Planned(plan *scorev1.Plan) {
+func (w *Watcher) Planned(plan *agentpb.Plan) {
 	asleep := make(map[uint64]bool, len(plan.GetAsleep()))
 	for _, id := range plan.GetAsleep() {
 		asleep[id] = true

@@ -6,7 +6,7 @@ import (
 	"score/channels/node"
 	"score/nodeagent/quiescence"
 	"score/nodeagent/wakesource"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -25,7 +25,7 @@ type job struct {
 	cuts  int      // calls of Cut
 	looks int      // calls of Ran that are left before then
 	then  func(j *job)
-	sent  []*scorev1.Cut
+	sent  []*agentpb.Cut
 }
 
 func (j *job) ID() uint64                               { return 7 }
@@ -35,7 +35,7 @@ func (j *job) CPUTime() (time.Duration, error)          { return j.cpu, j.error 
 func (j *job) Pids() ([]int, error)                     { return nil, nil }
 func (j *job) Examine(request uint64, _ wakesource.Own) { j.asked = append(j.asked, request) }
 func (j *job) InGroup() bool                            { return j.grouped }
-func (j *job) Send(message *scorev1.AgentMessage)       { j.sent = append(j.sent, message.GetCut()) }
+func (j *job) Send(message *agentpb.AgentMessage)       { j.sent = append(j.sent, message.GetCut()) }
 
 func (j *job) Ran(int64) time.Duration {
 	if j.looks--; j.looks == 0 {
@@ -56,7 +56,7 @@ func (j *job) Cut(c *node.Cut) {
 }
 
 // reports takes what the leader was sent.
-func (j *job) reports() (sent []*scorev1.Cut) {
+func (j *job) reports() (sent []*agentpb.Cut) {
 	sent, j.sent = j.sent, nil
 	return sent
 }
@@ -197,7 +197,7 @@ func TestAnAnswerIsWithoutDoubt(t *testing.T) {
 						j.cut.Asleep = 2
 					}
 				}
-				w.answer(&scorev1.AskCut{JobId: 7, Request: 3})
+				w.answer(&agentpb.AskCut{JobId: 7, Request: 3})
 				got := j.reports()
 				if last := got[len(got)-1]; last.GetRequest() != 3 || last.GetAsleep() != test.answers {
 					t.Errorf("%v", got)
@@ -208,7 +208,7 @@ func TestAnAnswerIsWithoutDoubt(t *testing.T) {
 }
 
 func TestTheNextCheck(t *testing.T) {
-	noTurn := &scorev1.Plan{Asleep: []uint64{7}}
+	noTurn := &agentpb.Plan{Asleep: []uint64{7}}
 	tests := []struct {
 		name   string
 		change func(j *job, w *Watcher, s *state)
@@ -216,7 +216,7 @@ func TestTheNextCheck(t *testing.T) {
 	}{
 		{"it has turns", func(*job, *Watcher, *state) {}, checkEvery},
 		{"it has no turn", func(_ *job, w *Watcher, _ *state) { w.Planned(noTurn) }, checkAsleepEvery},
-		{"it has turns again", func(_ *job, w *Watcher, _ *state) { w.Planned(noTurn); w.Planned(&scorev1.Plan{}) }, checkEvery},
+		{"it has turns again", func(_ *job, w *Watcher, _ *state) { w.Planned(noTurn); w.Planned(&agentpb.Plan{}) }, checkEvery},
 		{"without a control group", func(j *job, w *Watcher, _ *state) { j.grouped = false; w.Planned(noTurn) }, checkEvery},
 		{"no channels", func(_ *job, _ *Watcher, s *state) { s.contexts = 0 }, checkForJobsEvery},
 		{"no leader", func(_ *job, _ *Watcher, s *state) { s.connected = false }, checkForJobsEvery},
@@ -261,8 +261,8 @@ func TestWhatIsNotReported(t *testing.T) {
 		for range 3 {
 			j.turn(w, quiescence.After)
 		}
-		w.answer(&scorev1.AskCut{JobId: 8})
-		if got := slices.DeleteFunc(j.reports(), func(c *scorev1.Cut) bool { return !c.GetAsleep() }); len(got) > 0 {
+		w.answer(&agentpb.AskCut{JobId: 8})
+		if got := slices.DeleteFunc(j.reports(), func(c *agentpb.Cut) bool { return !c.GetAsleep() }); len(got) > 0 {
 			t.Errorf("%s: %v", test.name, got)
 		}
 	}
@@ -285,7 +285,7 @@ func TestQuestions(t *testing.T) {
 	for _, test := range tests {
 		j, w, _ := asleep(t)
 		test.change(j)
-		w.answer(&scorev1.AskCut{JobId: 7, Request: 3, Examine: test.examine})
+		w.answer(&agentpb.AskCut{JobId: 7, Request: 3, Examine: test.examine})
 		got := j.reports()
 		if len(got) != 1 {
 			t.Fatalf("%s: %v", test.name, got)
@@ -306,7 +306,7 @@ func TestQuestions(t *testing.T) {
 func TestExaminations(t *testing.T) {
 	ask := func(t *testing.T) (*job, *Watcher) {
 		j, w, _ := asleep(t)
-		w.answer(&scorev1.AskCut{JobId: 7, Request: 3, Examine: true})
+		w.answer(&agentpb.AskCut{JobId: 7, Request: 3, Examine: true})
 		if got := j.reports(); got != nil || !slices.Equal(j.asked, []uint64{3}) {
 			t.Fatalf("asked %d, reported %v", j.asked, got)
 		}
@@ -364,7 +364,7 @@ func TestExaminations(t *testing.T) {
 func TestAskDoesNotWait(t *testing.T) {
 	w, _ := newWatcher(newJob())
 	for range maxQuestions + 1 {
-		w.Ask(&scorev1.AskCut{})
+		w.Ask(&agentpb.AskCut{})
 	}
 	if len(w.asked) != maxQuestions {
 		t.Errorf("%d questions wait", len(w.asked))

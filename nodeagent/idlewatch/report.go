@@ -4,18 +4,19 @@ import (
 	"score/channels/abi"
 	"score/channels/node"
 	"score/nodeagent/wakesource"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 )
 
 // answer reports a job's state and, if the leader asks, what could wake it: onFound does when that is
 // found out.
-func (w *Watcher) answer(question *scorev1.AskCut) {
+func (w *Watcher) answer(question *agentpb.AskCut) {
 	j, s := w.sleeperOf(question.GetJobId())
 	if s == nil {
 		return
 	}
-	reply := &scorev1.Cut{Request: question.GetRequest()}
+	reply := &agentpb.Cut{Request: question.GetRequest()}
 	if !question.GetExamine() || !s.watch.Asleep() {
 		w.reply(j, s, reply)
 		return
@@ -37,10 +38,10 @@ func (w *Watcher) onFound(f finding) {
 		return
 	}
 	if s.watch.Epoch() != s.examining.epoch { // it was awake meanwhile
-		w.reply(j, s, &scorev1.Cut{Request: f.request})
+		w.reply(j, s, &agentpb.Cut{Request: f.request})
 		return
 	}
-	w.replyExamined(j, s, &scorev1.Cut{Request: f.request}, f.source)
+	w.replyExamined(j, s, &agentpb.Cut{Request: f.request}, f.source)
 }
 
 func (w *Watcher) sleeperOf(id uint64) (Job, *sleeper) {
@@ -51,14 +52,14 @@ func (w *Watcher) sleeperOf(id uint64) (Job, *sleeper) {
 	return j, w.jobs[j]
 }
 
-func (w *Watcher) replyExamined(j Job, s *sleeper, reply *scorev1.Cut, source string) {
+func (w *Watcher) replyExamined(j Job, s *sleeper, reply *agentpb.Cut, source string) {
 	reply.Examined, reply.WakeSource, reply.Waits = true, source, w.waits(&s.cut)
 	w.reply(j, s, reply)
 }
 
 // reply checks the job once more, so that events that have happened meanwhile are found, and
 // reports.
-func (w *Watcher) reply(j Job, s *sleeper, reply *scorev1.Cut) {
+func (w *Watcher) reply(j Job, s *sleeper, reply *agentpb.Cut) {
 	s.examining = nil
 	if w.settle(j) != nil {
 		w.report(j, s, reply)
@@ -70,14 +71,14 @@ func hasDeadline(cut *node.Cut) bool {
 }
 
 // report sends the leader the job's state. The reply, if any, has answers beyond that.
-func (w *Watcher) report(j Job, s *sleeper, reply *scorev1.Cut) {
+func (w *Watcher) report(j Job, s *sleeper, reply *agentpb.Cut) {
 	if reply == nil {
-		reply = &scorev1.Cut{}
+		reply = &agentpb.Cut{}
 	}
 	reply.JobId, reply.Asleep, reply.Epoch = j.ID(), s.watch.Asleep(), s.watch.Epoch()
 	reply.Sent, reply.Received, reply.Refused = s.cut.Sent, s.cut.Received, s.cut.Refused
 	reply.Ranks, reply.Waiting, reply.Pending = uint32(s.cut.Ranks), uint32(s.cut.Asleep), uint32(s.cut.Pending)
-	j.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: reply}})
+	j.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Cut{Cut: reply}})
 }
 
 var waitNames = map[uint32]string{abi.WaitMessage: "a message", abi.WaitSpace: "space", abi.WaitTimed: "a message or a time"}

@@ -12,7 +12,7 @@ import (
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userfs"
 	"score/nodeagent/wait"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"strings"
 
@@ -85,7 +85,7 @@ func Default(runDir string) string { return runDir + ".jobs" }
 
 // dirIn returns the job's directory by the environment in its order, "" if there is none. The order
 // may come from a steward, so only a name in one of the places counts.
-func (d *Dirs) dirIn(order *scorev1.Prepare) string {
+func (d *Dirs) dirIn(order *agentpb.Prepare) string {
 	for _, v := range order.GetSpec().GetEnv() {
 		dir, ok := strings.CutPrefix(v, dirVariable+"=")
 		if ok && dir == filepath.Clean(dir) && slices.Contains(d.places(), filepath.Dir(dir)) {

@@ -9,6 +9,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/userfs"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func leave(t *testing.T, place, name string) (dir string) {
 }
 
 func orphan(job uint64, dir, files string) *stewardpool.Orphan {
-	order := &scorev1.Prepare{JobId: job, Spec: &scorev1.JobSpec{Env: []string{dirVariable + "=" + dir}}, User: user()}
+	order := &agentpb.Prepare{JobId: job, Spec: &scorev1.JobSpec{Env: []string{dirVariable + "=" + dir}}, User: user()}
 	return &stewardpool.Orphan{Status: &stewardpb.Status{Order: &stewardpb.PrepareJob{Job: order, Files: files}}}
 }
 
@@ -162,7 +163,7 @@ func touch(path string) error { return os.WriteFile(path, nil, 0o600) }
 func TestAJobsDirectories(t *testing.T) {
 	d, _ := newDirs(t)
 	open(t, d)
-	order := &scorev1.Prepare{JobId: 3, Spec: &scorev1.JobSpec{Env: []string{"A=b", dirVariable + "=/outer"}}, User: user()}
+	order := &agentpb.Prepare{JobId: 3, Spec: &scorev1.JobSpec{Env: []string{"A=b", dirVariable + "=/outer"}}, User: user()}
 	owned := d.Own(order)
 	first, err := owned.MakeDir()
 	if err != nil {
@@ -405,7 +406,7 @@ func TestNothingOfAPrivateShmIsLookedFor(t *testing.T) {
 		if err := os.Chown(segment, userID(), userID()); err != nil {
 			t.Fatal(err)
 		}
-		owned := d.Own(&scorev1.Prepare{JobId: 4, Spec: &scorev1.JobSpec{}, User: user()})
+		owned := d.Own(&agentpb.Prepare{JobId: 4, Spec: &scorev1.JobSpec{}, User: user()})
 		if private {
 			owned.HasPrivateShm()
 		}

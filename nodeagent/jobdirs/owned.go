@@ -8,7 +8,7 @@ import (
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/stewardpool"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +18,7 @@ import (
 // Owned holds the files of one job.
 type Owned struct {
 	dirs  *Dirs
-	order *scorev1.Prepare
+	order *agentpb.Prepare
 
 	mu    sync.Mutex
 	dir   string // its directory, until that is removed
@@ -28,7 +28,7 @@ type Owned struct {
 }
 
 // Own returns the Owned of a new job, without files.
-func (d *Dirs) Own(order *scorev1.Prepare) *Owned { return &Owned{dirs: d, order: order} }
+func (d *Dirs) Own(order *agentpb.Prepare) *Owned { return &Owned{dirs: d, order: order} }
 
 // Found returns the Owned of a job of a former agent.
 func (d *Dirs) Found(o *stewardpool.Orphan) *Owned {

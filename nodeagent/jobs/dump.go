@@ -27,7 +27,7 @@ const (
 
 type dumpStream = connect.ServerStream[scorev1.DumpPart]
 
-// Dump implements scorev1connect.PeerServiceHandler. It takes one dump at a time, which bounds its
+// Dump implements agentpbconnect.PeerServiceHandler. It takes one dump at a time, which bounds its
 // memory.
 func (s PeerService) Dump(ctx context.Context, r *connect.Request[scorev1.DumpJobRequest], stream *dumpStream) error {
 	own := &s.jobs.options.Node

@@ -5,7 +5,7 @@ import (
 	"score/ctxswitch"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/stewardpool"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/failpoint"
 	"time"
 
@@ -156,7 +156,7 @@ func (j *Job) clear() {
 	j.owned.Remove()
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
-	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usage, Start: j.account.Start()}}}
+	j.done = &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: j.id, Usage: usage, Start: j.account.Start()}}}
 	j.mu.Unlock()
 	j.step(jobstate.Cleared)
 	j.options.Logger.Info("job is over", zap.Uint64("job", j.id),

@@ -10,6 +10,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/switcher"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/failpoint"
 	"time"
@@ -37,21 +38,21 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 		if m.Abort.GetAtNanos() != 0 {
 			m.Abort.AtNanos = j.options.Clock.Cluster(m.Abort.GetAtNanos())
 		}
-		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: m.Abort}})
+		j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Abort{Abort: m.Abort}})
 	case *stewardpb.FromSteward_Note:
 		m.Note.JobId = j.id
-		j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: m.Note}})
+		j.outbox.Note(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: m.Note}})
 	case *stewardpb.FromSteward_Name:
 		m.Name.JobId = j.id
-		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m.Name}})
+		j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: m.Name}})
 	case *stewardpb.FromSteward_Spawn:
 		m.Spawn.JobId = j.id
-		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m.Spawn}})
+		j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Spawn{Spawn: m.Spawn}})
 	case *stewardpb.FromSteward_Relay:
 		j.onRelay(m.Relay)
 	case *stewardpb.FromSteward_Places:
 		m.Places.JobId = j.id
-		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: m.Places}})
+		j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Places{Places: m.Places}})
 	case *stewardpb.FromSteward_Collective:
 		j.onCollective(m.Collective)
 	case *stewardpb.FromSteward_Fences:
@@ -61,7 +62,7 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 	case *stewardpb.FromSteward_RankStates:
 		m.RankStates.GangOn, m.RankStates.JobId = j.gangOn(), j.id
 		m.RankStates.Start = j.account.Started(m.RankStates.GetStart())
-		j.outbox.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: m.RankStates}})
+		j.outbox.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankStates{RankStates: m.RankStates}})
 	case *stewardpb.FromSteward_Examined:
 		j.options.Examined(j.id, m.Examined.GetRequest(), m.Examined.GetWakeSource())
 	case *stewardpb.FromSteward_HardwareWanted:
@@ -71,9 +72,9 @@ func (j *Job) onMessage(message *stewardpb.FromSteward) {
 	}
 }
 
-func (j *Job) onPrepared(m *scorev1.Prepared) {
+func (j *Job) onPrepared(m *agentpb.Prepared) {
 	m.JobId, m.Start = j.id, j.account.Started(m.GetStart())
-	message := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: m}}
+	message := &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: m}}
 	if m.GetExitCode() != 0 || m.GetError() != "" {
 		j.refuse(message)
 		return
@@ -84,7 +85,7 @@ func (j *Job) onPrepared(m *scorev1.Prepared) {
 }
 
 // onLaunched informs the switching thread first: a gang whose slice is over must stop.
-func (j *Job) onLaunched(m *scorev1.Launched) {
+func (j *Job) onLaunched(m *agentpb.Launched) {
 	_ = failpoint.Hit(failpoint.LaunchEnd) // cannot fail
 	steward := j.stewardOf()
 	for _, pid := range m.GetPids() {
@@ -95,17 +96,17 @@ func (j *Job) onLaunched(m *scorev1.Launched) {
 	m.JobId, m.AtNanos = j.id, j.options.Clock.Cluster(m.GetAtNanos())
 	m.Start = j.account.Started(m.GetStart())
 	j.step(jobstate.Forked)
-	j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: m}})
+	j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: m}})
 	j.endLaunch()
 	j.options.Metrics.Add(metrics.Launches, 1)
 }
 
-func (j *Job) onRankExited(m *scorev1.RankExited) {
+func (j *Job) onRankExited(m *agentpb.RankExited) {
 	_ = failpoint.Hit(failpoint.ExitReport) // cannot fail
 	j.withChannels(func(c *dataplane.Job) { c.Ended(m.GetRank()) })
 	m.JobId, m.AtNanos = j.id, j.options.Clock.Cluster(m.GetAtNanos())
 	j.rankExited(m.GetRank())
-	j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: m}})
+	j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankExited{RankExited: m}})
 	j.options.Metrics.Add(exitKind(m), 1)
 	j.group.RankExited(m)
 }
@@ -123,7 +124,7 @@ func (j *Job) onRankFailure(m *stewardpb.RankFailure) {
 	j.group.RankFailure(m)
 }
 
-func exitKind(m *scorev1.RankExited) metrics.ID {
+func exitKind(m *agentpb.RankExited) metrics.ID {
 	switch {
 	case m.GetByUs():
 		return metrics.ExitsKilled
@@ -168,9 +169,9 @@ func (j *Job) onNotice(n switcher.Notice) {
 	log := j.options.Logger.With(zap.Uint64("job", j.id))
 	switch n.Kind {
 	case switcher.NoticeTimeUp:
-		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: j.id}}})
+		j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_TimeUp{TimeUp: &agentpb.TimeUp{JobId: j.id}}})
 	case switcher.NoticeTimeNear:
-		j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: j.id}}})
+		j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_TimeNear{TimeNear: &agentpb.TimeNear{JobId: j.id}}})
 	case switcher.NoticeWarn:
 		log.Info("job does not stop in time", zap.Int("times", n.Late))
 		j.Note(fmt.Sprintf("node %s: the job's processes did not stop in time when its slice was over, %d times in a row; "+

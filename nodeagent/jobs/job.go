@@ -18,6 +18,7 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/wait"
 	"score/nodeagent/wakesource"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"sync"
@@ -33,7 +34,7 @@ type Job struct {
 	jobs    *Jobs
 	options *Options
 	id      uint64
-	order   *scorev1.Prepare
+	order   *agentpb.Prepare
 	// mark is in the environment of all its processes. It is unique among all jobs on this machine,
 	// ever.
 	mark string
@@ -70,7 +71,7 @@ type Job struct {
 	steward  *stewardpool.Steward
 	channels *dataplane.Job // nil before it has a steward, and if they failed to open
 	handle   *switcher.Handle
-	done     *scorev1.AgentMessage // NodeDone, once the job's files and channels are removed
+	done     *agentpb.AgentMessage // NodeDone, once the job's files and channels are removed
 	removed  <-chan switcher.Usage // gets the usage once the switching thread has removed the job; nil before Unswitch
 	unstage  context.CancelFunc    // cancels the fetch of its files; nil before it begins
 	reason   string                // why it was killed; "": no reason was given
@@ -133,7 +134,7 @@ func (j *Job) ID() uint64 { return j.id }
 func (j *Job) Attempt() uint32 { return j.order.GetAttempt() }
 
 // Send implements idlewatch.Job.
-func (j *Job) Send(message *scorev1.AgentMessage) { j.outbox.Send(message) }
+func (j *Job) Send(message *agentpb.AgentMessage) { j.outbox.Send(message) }
 
 // Examine implements idlewatch.Job: the steward's answer goes to Options.Examined.
 func (j *Job) Examine(request uint64, own wakesource.Own) {
@@ -183,13 +184,13 @@ func (j *Job) place() *scorev1.NodePlace { return j.order.GetPlaces()[j.order.Ge
 
 // Note sends the user a sentence.
 func (j *Job) Note(text string) {
-	j.outbox.Note(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: j.id, Text: text}}})
+	j.outbox.Note(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: &agentpb.JobNote{JobId: j.id, Text: text}}})
 }
 
 // abort ends the job on all nodes, since this node has lost its part; a job with --requeue
 // restarts.
 func (j *Job) abort(lost, advice string) {
-	j.outbox.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+	j.outbox.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Abort{Abort: &agentpb.Abort{
 		JobId:    j.id,
 		Rank:     -1,
 		ExitCode: launch.CodeCluster,

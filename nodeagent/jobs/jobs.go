@@ -18,6 +18,7 @@ import (
 	"score/nodeagent/strays"
 	"score/nodeagent/switcher"
 	"score/nodeagent/timekeeper"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"sync"
@@ -70,7 +71,7 @@ func New(options Options) *Jobs {
 }
 
 // newJob makes a job from an order. It does not add it to the table.
-func (js *Jobs) newJob(order *scorev1.Prepare) *Job {
+func (js *Jobs) newJob(order *agentpb.Prepare) *Job {
 	ctx, cancel := context.WithCancel(js.options.Running)
 	j := &Job{
 		jobs:      js,

@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/switcher"
 	"score/nodeagent/timekeeper"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
@@ -27,7 +28,7 @@ import (
 type testNode struct {
 	*Jobs
 	cache   *staging.Cache
-	sent    []*scorev1.AgentMessage
+	sent    []*agentpb.AgentMessage
 	workers []func() // what Go was called with
 }
 
@@ -59,11 +60,11 @@ func newNode(t *testing.T) *testNode {
 }
 
 // Send and Connected implement outbox.Leader.
-func (n *testNode) Send(m *scorev1.AgentMessage) { n.sent = append(n.sent, m) }
+func (n *testNode) Send(m *agentpb.AgentMessage) { n.sent = append(n.sent, m) }
 func (n *testNode) Connected() bool              { return true }
 
 // messages takes what the leader was sent.
-func (n *testNode) messages() (sent []*scorev1.AgentMessage) {
+func (n *testNode) messages() (sent []*agentpb.AgentMessage) {
 	sent, n.sent = n.sent, nil
 	return sent
 }
@@ -75,8 +76,8 @@ func (n *testNode) isDone(id uint64) bool {
 }
 
 // order is for one rank here, and one at n2.
-func order(id uint64) *scorev1.Prepare {
-	return &scorev1.Prepare{
+func order(id uint64) *agentpb.Prepare {
+	return &agentpb.Prepare{
 		JobId: id, Spec: &scorev1.JobSpec{Argv: []string{"true"}},
 		Places: []*scorev1.NodePlace{
 			{Node: "n1", Address: "127.0.0.1:2", Ranks: []uint32{0}, Cpus: []uint32{1}},
@@ -86,7 +87,7 @@ func order(id uint64) *scorev1.Prepare {
 }
 
 // add has a job here that has no steward yet.
-func (n *testNode) add(order *scorev1.Prepare) *Job {
+func (n *testNode) add(order *agentpb.Prepare) *Job {
 	j := n.newJob(order)
 	n.table.Add(j)
 	return j
@@ -95,15 +96,15 @@ func (n *testNode) add(order *scorev1.Prepare) *Job {
 func TestOrdersThatAreRefused(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*scorev1.Prepare)
+		change func(*agentpb.Prepare)
 		says   string
 	}{
-		{"no place", func(p *scorev1.Prepare) { p.NodeIndex = 2 }, "no place"},
-		{"other node", func(p *scorev1.Prepare) { p.NodeIndex = 1 }, "node n2"},
-		{"no rank", func(p *scorev1.Prepare) { p.Places[0].Ranks = nil }, "no rank"},
-		{"too many ranks", func(p *scorev1.Prepare) { p.Places[0].Ranks = make([]uint32, api.MaxRanksPerNode+1) }, "4096"},
-		{"no program", func(p *scorev1.Prepare) { p.Spec.Argv = nil }, "no program"},
-		{"CPU beyond", func(p *scorev1.Prepare) { p.Places[0].Cpus = []uint32{2} }, "CPU 2, and the node has 2"},
+		{"no place", func(p *agentpb.Prepare) { p.NodeIndex = 2 }, "no place"},
+		{"other node", func(p *agentpb.Prepare) { p.NodeIndex = 1 }, "node n2"},
+		{"no rank", func(p *agentpb.Prepare) { p.Places[0].Ranks = nil }, "no rank"},
+		{"too many ranks", func(p *agentpb.Prepare) { p.Places[0].Ranks = make([]uint32, api.MaxRanksPerNode+1) }, "4096"},
+		{"no program", func(p *agentpb.Prepare) { p.Spec.Argv = nil }, "no program"},
+		{"CPU beyond", func(p *agentpb.Prepare) { p.Places[0].Cpus = []uint32{2} }, "CPU 2, and the node has 2"},
 	}
 	for _, test := range tests {
 		n := newNode(t)
@@ -118,7 +119,7 @@ func TestOrdersThatAreRefused(t *testing.T) {
 			!strings.HasPrefix(m.GetError(), "node n1: ") || !strings.Contains(m.GetError(), test.says) {
 			t.Errorf("%s: %v", test.name, m)
 		}
-		n.Kill(&scorev1.Kill{JobId: 7}) // the leader may ask for its end
+		n.Kill(&agentpb.Kill{JobId: 7}) // the leader may ask for its end
 		if !n.isDone(7) {
 			t.Errorf("%s: its end is not reported", test.name)
 		}
@@ -135,11 +136,11 @@ func TestKillOfAJobThatIsNotHere(t *testing.T) {
 	n := newNode(t)
 	over := make(chan struct{})
 	n.endings.Add(7, 1000, over)
-	n.Kill(&scorev1.Kill{JobId: 8})
+	n.Kill(&agentpb.Kill{JobId: 8})
 	if !n.isDone(8) {
 		t.Error("job 8 was never here")
 	}
-	n.Kill(&scorev1.Kill{JobId: 7})
+	n.Kill(&agentpb.Kill{JobId: 7})
 	if sent := n.messages(); sent != nil || len(n.workers) != 1 {
 		t.Fatalf("while it is being ended: %v", sent)
 	}
@@ -154,7 +155,7 @@ func TestKillOfAJobThatIsNotHere(t *testing.T) {
 // comes back.
 func TestRelayOvertakesTheJob(t *testing.T) {
 	n := newNode(t)
-	request := &scorev1.RelayRequest{JobId: 7}
+	request := &agentpb.RelayRequest{JobId: 7}
 	if err := n.relay(t.Context(), request); err == nil || errors.Is(err, peers.ErrNoPart) {
 		t.Errorf("before the job: %v", err)
 	}
@@ -174,21 +175,21 @@ func TestRelayOvertakesTheJob(t *testing.T) {
 
 // What a rank has asked is asked again on a new stream until the leader has replied.
 func TestReplies(t *testing.T) {
-	requests := []*scorev1.AgentMessage{
-		{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{JobId: 7, Request: 1}}},
-		{Message: &scorev1.AgentMessage_Spawn{Spawn: &scorev1.SpawnRequest{JobId: 7, Request: 1}}},
-		{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{JobId: 7, Request: 1}}},
+	requests := []*agentpb.AgentMessage{
+		{Message: &agentpb.AgentMessage_Name{Name: &agentpb.NameRequest{JobId: 7, Request: 1}}},
+		{Message: &agentpb.AgentMessage_Spawn{Spawn: &agentpb.SpawnRequest{JobId: 7, Request: 1}}},
+		{Message: &agentpb.AgentMessage_Places{Places: &agentpb.PlacesRequest{JobId: 7, Request: 1}}},
 	}
 	tests := []struct {
 		name  string
 		reply func(n *testNode)
-		left  []*scorev1.AgentMessage
+		left  []*agentpb.AgentMessage
 	}{
-		{"name", func(n *testNode) { n.NameReply(&scorev1.NameReply{JobId: 7, Request: 1}) }, requests[1:]},
-		{"spawn", func(n *testNode) { n.SpawnReply(&scorev1.SpawnReply{JobId: 7, Request: 1}) }, []*scorev1.AgentMessage{requests[0], requests[2]}},
-		{"places", func(n *testNode) { n.PlacesReply(&scorev1.PlacesReply{JobId: 7, Request: 1}) }, requests[:2]},
-		{"another request", func(n *testNode) { n.NameReply(&scorev1.NameReply{JobId: 7, Request: 2}) }, requests},
-		{"another job", func(n *testNode) { n.NameReply(&scorev1.NameReply{JobId: 8, Request: 1}) }, requests},
+		{"name", func(n *testNode) { n.NameReply(&agentpb.NameReply{JobId: 7, Request: 1}) }, requests[1:]},
+		{"spawn", func(n *testNode) { n.SpawnReply(&agentpb.SpawnReply{JobId: 7, Request: 1}) }, []*agentpb.AgentMessage{requests[0], requests[2]}},
+		{"places", func(n *testNode) { n.PlacesReply(&agentpb.PlacesReply{JobId: 7, Request: 1}) }, requests[:2]},
+		{"another request", func(n *testNode) { n.NameReply(&agentpb.NameReply{JobId: 7, Request: 2}) }, requests},
+		{"another job", func(n *testNode) { n.NameReply(&agentpb.NameReply{JobId: 8, Request: 1}) }, requests},
 	}
 	for _, test := range tests {
 		n := newNode(t)
@@ -210,10 +211,10 @@ func TestOrdersWithoutASteward(t *testing.T) {
 	n := newNode(t)
 	n.add(order(7))
 	for _, id := range []uint64{7, 8} {
-		n.Signal(&scorev1.SignalRanks{JobId: id, Signal: 15})
-		n.ChildEnded(&scorev1.ChildEnded{JobId: id})
-		n.AskRankStates(&scorev1.AskRankStates{JobId: id})
-		n.AskChannels(&scorev1.AskChannels{JobIds: []uint64{id}, Request: 3})
+		n.Signal(&agentpb.SignalRanks{JobId: id, Signal: 15})
+		n.ChildEnded(&agentpb.ChildEnded{JobId: id})
+		n.AskRankStates(&agentpb.AskRankStates{JobId: id})
+		n.AskChannels(&agentpb.AskChannels{JobIds: []uint64{id}, Request: 3})
 		n.workers[len(n.workers)-1]()
 		if sent := n.messages(); len(sent) != 1 || sent[0].GetChannels().GetRequest() != 3 || len(sent[0].GetChannels().GetChannels()) > 0 {
 			t.Errorf("channels of job %d: %v", id, sent)
@@ -243,7 +244,7 @@ func TestLeases(t *testing.T) {
 }
 
 func TestHowARankEnded(t *testing.T) {
-	for want, all := range map[metrics.ID][]*scorev1.RankExited{
+	for want, all := range map[metrics.ID][]*agentpb.RankExited{
 		metrics.ExitsClean:  {{}},
 		metrics.ExitsCode:   {{ExitCode: 1}},
 		metrics.ExitsSignal: {{Signal: 11}, {Signal: 11, ExitCode: 1}},
@@ -262,18 +263,18 @@ func TestHowARankEnded(t *testing.T) {
 func TestKillBeforeTheSteward(t *testing.T) {
 	n := newNode(t)
 	j := n.add(order(7))
-	n.Kill(&scorev1.Kill{JobId: 7})
+	n.Kill(&agentpb.Kill{JobId: 7})
 	if !j.isKilled() || n.messages() != nil {
 		t.Error("it is not killed, or over at once")
 	}
 	j.state.Step(time.Now(), jobstate.Settled)
 	j.state.Step(time.Now(), jobstate.Stopped)
-	j.done = &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: 7}}}
+	j.done = &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: 7}}}
 	j.step(jobstate.Cleared)
 	if !n.isDone(7) || !j.IsOver() {
 		t.Error("its end is not reported")
 	}
-	n.Kill(&scorev1.Kill{JobId: 7})
+	n.Kill(&agentpb.Kill{JobId: 7})
 	if !n.isDone(7) {
 		t.Error("its end is not reported again")
 	}
@@ -283,11 +284,11 @@ func TestKillBeforeTheSteward(t *testing.T) {
 func TestSignalBeforeTheSteward(t *testing.T) {
 	n := newNode(t)
 	j := n.add(order(7))
-	if n.Signal(&scorev1.SignalRanks{JobId: 7, Signal: 15}); j.isKilled() {
+	if n.Signal(&agentpb.SignalRanks{JobId: 7, Signal: 15}); j.isKilled() {
 		t.Error("a signal that does not end the job has killed it")
 	}
 	j.state.Step(time.Now(), jobstate.Claimed)
-	if n.Signal(&scorev1.SignalRanks{JobId: 7, Signal: 15, EndsJob: true}); !j.isKilled() {
+	if n.Signal(&agentpb.SignalRanks{JobId: 7, Signal: 15, EndsJob: true}); !j.isKilled() {
 		t.Error("it would run")
 	}
 }
@@ -299,8 +300,8 @@ func TestKillBeforeTheStewardThatExplains(t *testing.T) {
 	p := order(7)
 	p.Spec.Detached = true
 	j := n.add(p)
-	n.Kill(&scorev1.Kill{JobId: 7, Reason: "node n2: there is no program"})
-	n.Kill(&scorev1.Kill{JobId: 7, Reason: "another"})
+	n.Kill(&agentpb.Kill{JobId: 7, Reason: "node n2: there is no program"})
+	n.Kill(&agentpb.Kill{JobId: 7, Reason: "another"})
 	j.step(jobstate.Claimed)
 	if j.isEnding() || j.reason != "node n2: there is no program" {
 		t.Error("it ends without an explanation:", j.state.Phase(), j.reason)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"score/nodeagent/steward/direct"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 )
 
@@ -22,7 +23,7 @@ type Node struct {
 
 // check refuses an order that a correct leader does not give, or that the configurations of the
 // job's nodes make impossible.
-func (n *Node) check(order *scorev1.Prepare) error {
+func (n *Node) check(order *agentpb.Prepare) error {
 	places := order.GetPlaces()
 	if int64(order.GetNodeIndex()) >= int64(len(places)) {
 		return errors.New("the order names no place for this node")
@@ -65,7 +66,7 @@ func (n *Node) kernelCPUs(place *scorev1.NodePlace) []int {
 }
 
 // directKey returns the key of the datagrams between the job's stewards; nil: there are none.
-func (n *Node) directKey(order *scorev1.Prepare) []byte {
+func (n *Node) directKey(order *agentpb.Prepare) []byte {
 	if len(order.GetPlaces()) < 2 || !order.GetFencesByMessage() {
 		return nil
 	}

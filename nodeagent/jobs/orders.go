@@ -5,7 +5,7 @@ import (
 	"score/nodeagent/outbox"
 	"score/nodeagent/stewardpool"
 	"score/scored/api"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 )
 
 // withSteward calls do with the steward of a job, if the job is here and has one. Errors are
@@ -23,13 +23,13 @@ func (j *Job) withSteward(do func(*stewardpool.Steward) error) {
 }
 
 // Kill ends a job. It reports a job that is not here as done.
-func (js *Jobs) Kill(order *scorev1.Kill) {
+func (js *Jobs) Kill(order *agentpb.Kill) {
 	if j := js.Get(order.GetJobId()); j != nil {
 		j.kill(order.GetReason())
 		return
 	}
-	done := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{
-		NodeDone: &scorev1.NodeDone{JobId: order.GetJobId()},
+	done := &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{
+		NodeDone: &agentpb.NodeDone{JobId: order.GetJobId()},
 	}}
 	ends := js.endings.Of(order.GetJobId())
 	if len(ends) == 0 {
@@ -50,7 +50,7 @@ func (js *Jobs) Kill(order *scorev1.Kill) {
 
 // Signal sends a signal to every rank's process group. A job whose steward does not have it yet is killed
 // by a signal that ends it: the steward would miss the signal, and launch the job.
-func (js *Jobs) Signal(order *scorev1.SignalRanks) {
+func (js *Jobs) Signal(order *agentpb.SignalRanks) {
 	j := js.Get(order.GetJobId())
 	switch {
 	case j == nil || order.GetSignal() <= 0 || order.GetSignal() > api.MaxSignal:
@@ -70,21 +70,21 @@ func (js *Jobs) Signal(order *scorev1.SignalRanks) {
 }
 
 // NameReply handles a reply of the name service.
-func (js *Jobs) NameReply(reply *scorev1.NameReply) {
+func (js *Jobs) NameReply(reply *agentpb.NameReply) {
 	js.onReply(reply.GetJobId(), outbox.Name(reply.GetRequest()), func(s *stewardpool.Steward) error {
 		return s.Name(reply)
 	})
 }
 
 // SpawnReply handles the reply to a rank that spawns a job.
-func (js *Jobs) SpawnReply(reply *scorev1.SpawnReply) {
+func (js *Jobs) SpawnReply(reply *agentpb.SpawnReply) {
 	js.onReply(reply.GetJobId(), outbox.Spawn(reply.GetRequest()), func(s *stewardpool.Steward) error {
 		return s.Spawn(reply)
 	})
 }
 
 // PlacesReply handles the reply with the places of another job's ranks.
-func (js *Jobs) PlacesReply(reply *scorev1.PlacesReply) {
+func (js *Jobs) PlacesReply(reply *agentpb.PlacesReply) {
 	js.onReply(reply.GetJobId(), outbox.Places(reply.GetRequest()), func(s *stewardpool.Steward) error {
 		return s.Places(reply)
 	})
@@ -99,27 +99,27 @@ func (js *Jobs) onReply(id uint64, answered outbox.Question, pass func(*stewardp
 }
 
 // PartGone informs a job's nodes that one of them has lost its part.
-func (js *Jobs) PartGone(m *scorev1.PartGone) {
+func (js *Jobs) PartGone(m *agentpb.PartGone) {
 	if j := js.Get(m.GetJobId()); j != nil {
 		j.group.PartLost(int(m.GetNodeIndex()), m.GetReason())
 	}
 }
 
 // ChildEnded informs a job of the end of a job that it has spawned.
-func (js *Jobs) ChildEnded(m *scorev1.ChildEnded) {
+func (js *Jobs) ChildEnded(m *agentpb.ChildEnded) {
 	js.withSteward(m.GetJobId(), func(s *stewardpool.Steward) error { return s.ChildEnded(m) })
 }
 
 // AskRankStates asks a job's steward for the states of its ranks; RankStates is the reply.
-func (js *Jobs) AskRankStates(order *scorev1.AskRankStates) {
+func (js *Jobs) AskRankStates(order *agentpb.AskRankStates) {
 	js.withSteward(order.GetJobId(), func(s *stewardpool.Steward) error { return s.AskRankStates(order.GetRequest()) })
 }
 
 // AskChannels replies with the job's channels, in the background, since it asks each channel's
 // driver in turn.
-func (js *Jobs) AskChannels(order *scorev1.AskChannels) {
+func (js *Jobs) AskChannels(order *agentpb.AskChannels) {
 	js.options.Go(func() {
-		reply := &scorev1.ChannelsReply{Request: order.GetRequest()}
+		reply := &agentpb.ChannelsReply{Request: order.GetRequest()}
 		for _, id := range order.GetJobIds() {
 			j := js.Get(id)
 			if j == nil {
@@ -133,6 +133,6 @@ func (js *Jobs) AskChannels(order *scorev1.AskChannels) {
 				reply.Channels = append(reply.Channels, c.Channels()...)
 			})
 		}
-		js.options.Leader.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: reply}})
+		js.options.Leader.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Channels{Channels: reply}})
 	})
 }

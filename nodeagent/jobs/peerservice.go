@@ -7,6 +7,7 @@ import (
 	"score/nodeagent/gossip"
 	"score/nodeagent/peers"
 	"score/nodeagent/stewardpool"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
@@ -14,7 +15,7 @@ import (
 	"connectrpc.com/connect"
 )
 
-// PeerService is the part of scorev1connect.PeerServiceHandler about jobs, for servers and other
+// PeerService is the part of agentpbconnect.PeerServiceHandler about jobs, for servers and other
 // agents.
 type PeerService struct{ jobs *Jobs }
 
@@ -31,7 +32,7 @@ func (j *Job) checkCaller(ctx context.Context, nodeIndex uint32) error {
 	return connect.NewError(connect.CodePermissionDenied, fmt.Errorf("%s is not the agent of part %d of job %d", caller, nodeIndex, j.id))
 }
 
-// ConfirmOutput implements scorev1connect.PeerServiceHandler.
+// ConfirmOutput implements agentpbconnect.PeerServiceHandler.
 func (s PeerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
 	m := request.Msg
 	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
@@ -40,25 +41,25 @@ func (s PeerService) ConfirmOutput(_ context.Context, request *connect.Request[s
 	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), nil
 }
 
-// PaceOutput implements scorev1connect.PeerServiceHandler.
-func (s PeerService) PaceOutput(_ context.Context, request *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+// PaceOutput implements agentpbconnect.PeerServiceHandler.
+func (s PeerService) PaceOutput(_ context.Context, request *connect.Request[agentpb.PaceOutputRequest]) (*connect.Response[agentpb.PaceOutputResponse], error) {
 	m := request.Msg
 	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
 		j.withSteward(func(s *stewardpool.Steward) error { return s.Pace(m.GetBytesPerSecond()) }) // a lost steward reads no output
 	}
-	return connect.NewResponse(&scorev1.PaceOutputResponse{}), nil
+	return connect.NewResponse(&agentpb.PaceOutputResponse{}), nil
 }
 
-// Collect implements scorev1connect.PeerServiceHandler.
-func (s PeerService) Collect(ctx context.Context, request *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+// Collect implements agentpbconnect.PeerServiceHandler.
+func (s PeerService) Collect(ctx context.Context, request *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error) {
 	if err := s.jobs.collect(ctx, request.Msg); err != nil {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
-	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+	return connect.NewResponse(&agentpb.CollectResponse{}), nil
 }
 
 // collect handles a step of a collective from another node's agent.
-func (js *Jobs) collect(ctx context.Context, request *scorev1.CollectRequest) error {
+func (js *Jobs) collect(ctx context.Context, request *agentpb.CollectRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil || j.group == nil {
 		return js.options.Node.noPart(request.GetJobId())
@@ -69,8 +70,8 @@ func (js *Jobs) collect(ctx context.Context, request *scorev1.CollectRequest) er
 	return j.group.Collect(request)
 }
 
-// Gossip implements scorev1connect.PeerServiceHandler.
-func (s PeerService) Gossip(ctx context.Context, request *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
+// Gossip implements agentpbconnect.PeerServiceHandler.
+func (s PeerService) Gossip(ctx context.Context, request *connect.Request[agentpb.GossipRequest]) (*connect.Response[agentpb.GossipResponse], error) {
 	m := request.Msg
 	j := s.jobs.Get(m.GetJobId())
 	if j == nil || j.group == nil || j.Attempt() != m.GetAttempt() {
@@ -83,11 +84,11 @@ func (s PeerService) Gossip(ctx context.Context, request *connect.Request[scorev
 		return nil, connect.NewError(connect.CodeInvalidArgument, fmt.Errorf("there is no failure of kind %d", m.GetKind()))
 	}
 	j.group.Receive(m)
-	return connect.NewResponse(&scorev1.GossipResponse{}), nil
+	return connect.NewResponse(&agentpb.GossipResponse{}), nil
 }
 
-// Relay implements scorev1connect.PeerServiceHandler.
-func (s PeerService) Relay(ctx context.Context, request *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+// Relay implements agentpbconnect.PeerServiceHandler.
+func (s PeerService) Relay(ctx context.Context, request *connect.Request[agentpb.RelayRequest]) (*connect.Response[agentpb.RelayResponse], error) {
 	err := s.jobs.relay(ctx, request.Msg)
 	switch {
 	case errors.Is(err, peers.ErrNoPart):
@@ -95,5 +96,5 @@ func (s PeerService) Relay(ctx context.Context, request *connect.Request[scorev1
 	case err != nil:
 		return nil, connect.NewError(connect.CodeFailedPrecondition, err)
 	}
-	return connect.NewResponse(&scorev1.RelayResponse{}), nil
+	return connect.NewResponse(&agentpb.RelayResponse{}), nil
 }

@@ -14,14 +14,14 @@ import (
 	"score/nodeagent/stewardpool"
 	"score/nodeagent/strays"
 	"score/nodeagent/switcher"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
-	"score/scored/api/scorev1"
 
 	"go.uber.org/zap"
 )
 
 // Prepare prepares a job's part, unless it is already here.
-func (js *Jobs) Prepare(order *scorev1.Prepare) {
+func (js *Jobs) Prepare(order *agentpb.Prepare) {
 	if js.table.Get(order.GetJobId()) != nil {
 		return
 	}
@@ -41,7 +41,7 @@ func (js *Jobs) Prepare(order *scorev1.Prepare) {
 }
 
 // expand expands and checks an order.
-func (js *Jobs) expand(order *scorev1.Prepare) error {
+func (js *Jobs) expand(order *agentpb.Prepare) error {
 	if err := jobmap.Expand(order); err != nil {
 		return err
 	}
@@ -198,14 +198,14 @@ func (j *Job) switcherJob(steward *stewardpool.Steward) switcher.Job {
 }
 
 // refuse ends a job that cannot start. Its end is not reported separately, unless the leader asks.
-func (j *Job) refuse(failure *scorev1.AgentMessage) {
+func (j *Job) refuse(failure *agentpb.AgentMessage) {
 	j.outbox.Keep(failure)
 	j.step(jobstate.Refused)
 }
 
 // refusal returns the message that the node cannot prepare a job.
-func (js *Jobs) refusal(job uint64, reason error) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{
+func (js *Jobs) refusal(job uint64, reason error) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{
 		JobId: job, ExitCode: launch.CodeCluster, Error: fmt.Sprintf("node %s: %v", js.options.Node.Name, reason),
 	}}}
 }

@@ -7,6 +7,7 @@ import (
 	"score/nodeagent/filetransfer"
 	"score/nodeagent/jobstate"
 	"score/nodeagent/staging"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"testing"
@@ -22,9 +23,9 @@ func TestKilledWhileFilesAreFetched(t *testing.T) {
 		end      func(n *testNode, j *Job)
 		want     string // the reason
 	}{
-		{"with a reason", true, func(n *testNode, _ *Job) { n.Kill(&scorev1.Kill{JobId: 1, Reason: "no program"}) }, "no program"},
-		{"without one", true, func(n *testNode, _ *Job) { n.Kill(&scorev1.Kill{JobId: 1}) }, ""},
-		{"attached", false, func(n *testNode, _ *Job) { n.Kill(&scorev1.Kill{JobId: 1, Reason: "no program"}) }, ""},
+		{"with a reason", true, func(n *testNode, _ *Job) { n.Kill(&agentpb.Kill{JobId: 1, Reason: "no program"}) }, "no program"},
+		{"without one", true, func(n *testNode, _ *Job) { n.Kill(&agentpb.Kill{JobId: 1}) }, ""},
+		{"attached", false, func(n *testNode, _ *Job) { n.Kill(&agentpb.Kill{JobId: 1, Reason: "no program"}) }, ""},
 		{"forgotten", true, func(_ *testNode, j *Job) {
 			j.mu.Lock()
 			j.state.Step(time.Now(), jobstate.Forget) // there is no switching thread

@@ -7,7 +7,7 @@ import (
 	"score/nodeagent/peers"
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/stewardpool"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"time"
 
 	"go.uber.org/zap"
@@ -31,7 +31,7 @@ func (j *Job) call(messages []*stewardpb.Relay) {
 }
 
 func (j *Job) deliver(m *stewardpb.Relay) {
-	err := j.jobs.relayTo(j.ctx, m.GetAddress(), &scorev1.RelayRequest{
+	err := j.jobs.relayTo(j.ctx, m.GetAddress(), &agentpb.RelayRequest{
 		JobId: m.GetJobId(), FromJob: j.id, FromNodeIndex: j.order.GetNodeIndex(),
 		Data: m.GetData(), Header: m.GetHeader(),
 	})
@@ -54,7 +54,7 @@ func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
 }
 
 // relayTo delivers a message; to this node, without the network.
-func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.RelayRequest) error {
+func (js *Jobs) relayTo(ctx context.Context, address string, request *agentpb.RelayRequest) error {
 	if address == js.options.Node.Address {
 		return js.relay(ctx, request)
 	}
@@ -64,7 +64,7 @@ func (js *Jobs) relayTo(ctx context.Context, address string, request *scorev1.Re
 // relay handles a message for the steward of a job here. Only agents of the cluster can call
 // (package access), so the sender is authentic. The leader gives the addresses of a job's nodes
 // only to jobs of the same user.
-func (js *Jobs) relay(ctx context.Context, request *scorev1.RelayRequest) error {
+func (js *Jobs) relay(ctx context.Context, request *agentpb.RelayRequest) error {
 	j := js.Get(request.GetJobId())
 	if j == nil && js.table.MayCome(request.GetJobId(), time.Now()) {
 		return fmt.Errorf("job %d has not come to node %s", request.GetJobId(), js.options.Node.Name)

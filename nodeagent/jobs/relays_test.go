@@ -2,14 +2,14 @@ package jobs
 
 import (
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"testing"
 )
 
 var zeros [maxRelay]byte
 
 func message(address string, number uint64, bytes int) *stewardpb.Relay {
-	return &stewardpb.Relay{Address: address, Header: &scorev1.MessageHeader{Number: number}, Data: zeros[:bytes]}
+	return &stewardpb.Relay{Address: address, Header: &agentpb.MessageHeader{Number: number}, Data: zeros[:bytes]}
 }
 
 // began appends the messages that begin, and reports whether that is one alone.

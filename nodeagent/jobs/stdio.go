@@ -5,7 +5,7 @@ import (
 	"errors"
 	"score/nodeagent/metrics"
 	"score/nodeagent/steward/client"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"time"
 
 	"connectrpc.com/connect"
@@ -16,9 +16,9 @@ import (
 // orders the job on another stream.
 const jobTimeout = 10 * time.Second
 
-type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
+type stdioStream = connect.BidiStream[agentpb.StdioUp, agentpb.StdioDown]
 
-// Stdio implements scorev1connect.PeerServiceHandler: it relays between the server and the job's
+// Stdio implements agentpbconnect.PeerServiceHandler: it relays between the server and the job's
 // steward. It buffers nothing: if the server does not read, the relay waits, then the steward, then
 // the ranks. Input waits the other way round.
 func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
@@ -49,7 +49,7 @@ func (s PeerService) Stdio(ctx context.Context, stream *stdioStream) error {
 	defer func() { _ = ranks.Close() }()
 	ranks.InputTaken = func(offset uint64) {
 		// If the server is gone, relayOutput notices.
-		_ = stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: offset}})
+		_ = stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_InputTaken{InputTaken: offset}})
 	}
 	// relayInput's Receive returns after this handler, because the stream ends with it.
 	s.jobs.options.Go(func() { relayInput(stream, ranks) })
@@ -88,7 +88,7 @@ func (js *Jobs) jobWithOutput(ctx context.Context, id uint64, attempt uint32) (*
 }
 
 func drained(stream *stdioStream) error {
-	return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+	return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 }
 
 // exitTimeout is how long a process whose connections have ended may take to be reaped.
@@ -108,7 +108,7 @@ func (js *Jobs) relayOutput(ctx context.Context, stream *stdioStream, ranks *cli
 			return drained(stream)
 		}
 		js.options.Metrics.Add(metrics.OutputBytes, uint64(len(output.GetData())))
-		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: output}}); err != nil {
+		if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: output}}); err != nil {
 			return err
 		}
 	}

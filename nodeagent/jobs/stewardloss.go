@@ -6,6 +6,7 @@ import (
 	"score/nodeagent/jobstate"
 	"score/nodeagent/realtime"
 	"score/nodeagent/wait"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -75,6 +76,6 @@ func (j *Job) reportKilled() {
 	left := j.state.Left()
 	j.mu.Unlock()
 	for _, rank := range left {
-		j.onRankExited(&scorev1.RankExited{Rank: rank, Signal: int32(unix.SIGKILL), Survived: true, AtNanos: realtime.Now()})
+		j.onRankExited(&agentpb.RankExited{Rank: rank, Signal: int32(unix.SIGKILL), Survived: true, AtNanos: realtime.Now()})
 	}
 }

@@ -4,7 +4,7 @@
 //	leader := leadertest.Start(t, leadertest.Options{})
 //	... an agent connects to leader.URL() ...
 //	session := leader.Next(t)       // its stream, welcomed
-//	session.Send(&scorev1.ServerMessage{...})
+//	session.Send(&agentpb.ServerMessage{...})
 //	message := session.Receive(t)   // all but pings, which are answered
 //
 // It is no model of the real leader's decisions; see scored/leader for those.
@@ -16,10 +16,10 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/h2/h2test"
 	"sync"
@@ -36,13 +36,13 @@ const Timeout = 60 * time.Second
 // Options say how the leader greets.
 type Options struct {
 	// Refuse, if not nil, gives the sentence by which a node is refused, or "".
-	Refuse func(*scorev1.Hello) string
+	Refuse func(*agentpb.Hello) string
 	// Redirect, if not nil, gives the address of the server that leads instead of this one, or "".
 	Redirect func() string
 	// Servers are the addresses in the Welcome.
 	Servers []string
 	// Keep, if not nil, lists the jobs in the Welcome.
-	Keep func(*scorev1.Hello) []uint64
+	Keep func(*agentpb.Hello) []uint64
 	// Now is the cluster's clock; default: Unix nanoseconds.
 	Now func() int64
 	// Mute leaves pings unanswered while it is true.
@@ -56,7 +56,7 @@ type Options struct {
 
 // Leader serves until the test ends.
 type Leader struct {
-	scorev1connect.UnimplementedAgentServiceHandler // but for Connect
+	agentpbconnect.UnimplementedAgentServiceHandler // but for Connect
 	options                                         Options
 	term                                            atomic.Uint64
 	cluster                                         string
@@ -104,7 +104,7 @@ func (l *Leader) listen(t testing.TB) {
 func (l *Leader) serve(t testing.TB) {
 	l.listen(t)
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewAgentServiceHandler(l, l.options.HandlerOptions...))
+	mux.Handle(agentpbconnect.NewAgentServiceHandler(l, l.options.HandlerOptions...))
 	l.server = h2.NewServer(mux)
 	go func() { _ = l.server.Serve(l.listener) }() // until Stop
 }
@@ -121,11 +121,11 @@ func (l *Leader) URL() string {
 func (l *Leader) Cluster() string { return l.cluster }
 
 // Calls returns the client with which the leader calls an agent, authenticated by a key.
-func (l *Leader) Calls(t testing.TB, key, address string) scorev1connect.PeerServiceClient {
+func (l *Leader) Calls(t testing.TB, key, address string) agentpbconnect.PeerServiceClient {
 	t.Helper()
 	client := h2.NewClient(pkitest.FromKey(t, key, l.cluster, pki.Server, "leader"), pki.Agent)
 	t.Cleanup(client.CloseIdleConnections)
-	return scorev1connect.NewPeerServiceClient(client, "https://"+address)
+	return agentpbconnect.NewPeerServiceClient(client, "https://"+address)
 }
 
 // Address returns the address of URL, host:port.
@@ -154,8 +154,8 @@ func (l *Leader) Next(t testing.TB) *Session {
 	}
 }
 
-// Connect implements scorev1connect.AgentServiceHandler.
-func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error {
+// Connect implements agentpbconnect.AgentServiceHandler.
+func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]) error {
 	first, err := stream.Receive()
 	if err != nil {
 		return err
@@ -163,26 +163,26 @@ func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1
 	hello := first.GetHello()
 	if l.options.Refuse != nil {
 		if sentence := l.options.Refuse(hello); sentence != "" {
-			return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Refused{Refused: sentence}})
+			return stream.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Refused{Refused: sentence}})
 		}
 	}
 	if l.options.Redirect != nil {
 		if to := l.options.Redirect(); to != "" {
-			return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: to}}})
+			return stream.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Redirect{Redirect: &agentpb.Redirect{Address: to}}})
 		}
 	}
 	session := newSession(hello, stream)
 	defer session.end()
-	welcome := &scorev1.Welcome{
+	welcome := &agentpb.Welcome{
 		Term:    l.term.Load(),
 		Cluster: hello.GetCluster(),
 		Version: hello.GetVersion(),
-		Servers: &scorev1.Servers{Addresses: l.options.Servers},
+		Servers: &agentpb.Servers{Addresses: l.options.Servers},
 	}
 	if l.options.Keep != nil {
 		welcome.KeepJobs = l.options.Keep(hello)
 	}
-	session.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: welcome}})
+	session.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Welcome{Welcome: welcome}})
 	l.sessions <- session
 	go session.receive(l)
 	select {
@@ -194,9 +194,9 @@ func (l *Leader) Connect(ctx context.Context, stream *connect.BidiStream[scorev1
 	return nil
 }
 
-func (l *Leader) pong(ping *scorev1.Ping) *scorev1.ServerMessage {
+func (l *Leader) pong(ping *agentpb.Ping) *agentpb.ServerMessage {
 	now := l.options.Now()
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{Pong: &scorev1.Pong{
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Pong{Pong: &agentpb.Pong{
 		Sequence:     ping.GetSequence(),
 		AgentNanos:   ping.GetAgentNanos(),
 		ArrivedNanos: now,

@@ -1,7 +1,7 @@
 package leadertest
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"sync"
 	"testing"
@@ -16,25 +16,25 @@ const maxUnread = 1 << 16
 // Session is one stream of one agent.
 type Session struct {
 	// Hello is how the agent introduced itself.
-	Hello *scorev1.Hello
+	Hello *agentpb.Hello
 
-	stream   *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
+	stream   *connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]
 	sending  sync.Mutex // guards ended and sending
 	ended    bool
-	messages chan *scorev1.AgentMessage
-	passed   []*scorev1.AgentMessage // received, not picked
-	pings    chan *scorev1.Ping
+	messages chan *agentpb.AgentMessage
+	passed   []*agentpb.AgentMessage // received, not picked
+	pings    chan *agentpb.Ping
 	drop     chan struct{}
 	gone     chan struct{}
 	dropOnce sync.Once
 }
 
-func newSession(hello *scorev1.Hello, stream *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) *Session {
+func newSession(hello *agentpb.Hello, stream *connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]) *Session {
 	return &Session{
 		Hello:    hello,
 		stream:   stream,
-		messages: make(chan *scorev1.AgentMessage, maxUnread),
-		pings:    make(chan *scorev1.Ping, maxUnread),
+		messages: make(chan *agentpb.AgentMessage, maxUnread),
+		pings:    make(chan *agentpb.Ping, maxUnread),
 		drop:     make(chan struct{}),
 		gone:     make(chan struct{}),
 	}
@@ -63,7 +63,7 @@ func (s *Session) receive(l *Leader) {
 }
 
 // Send sends; a broken stream shows in what does not come back.
-func (s *Session) Send(message *scorev1.ServerMessage) {
+func (s *Session) Send(message *agentpb.ServerMessage) {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	if !s.ended {
@@ -79,14 +79,14 @@ func (s *Session) end() {
 }
 
 // Receive waits for the next message but pings.
-func (s *Session) Receive(t testing.TB) *scorev1.AgentMessage {
+func (s *Session) Receive(t testing.TB) *agentpb.AgentMessage {
 	t.Helper()
-	return s.Until(t, "anything", func(*scorev1.AgentMessage) bool { return true })
+	return s.Until(t, "anything", func(*agentpb.AgentMessage) bool { return true })
 }
 
 // Until waits for a message that pick accepts, and takes it. The others can
 // be taken later. A test calls Receive and Until from one goroutine.
-func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessage) bool) *scorev1.AgentMessage {
+func (s *Session) Until(t testing.TB, what string, pick func(*agentpb.AgentMessage) bool) *agentpb.AgentMessage {
 	t.Helper()
 	if i := slices.IndexFunc(s.passed, pick); i >= 0 {
 		return s.takeOut(i)
@@ -111,14 +111,14 @@ func (s *Session) Until(t testing.TB, what string, pick func(*scorev1.AgentMessa
 }
 
 // takeOut takes a message from those that were not picked.
-func (s *Session) takeOut(i int) *scorev1.AgentMessage {
+func (s *Session) takeOut(i int) *agentpb.AgentMessage {
 	message := s.passed[i]
 	s.passed = slices.Delete(s.passed, i, i+1)
 	return message
 }
 
 // Passed returns, without waiting, the messages that were received and not taken.
-func (s *Session) Passed() []*scorev1.AgentMessage {
+func (s *Session) Passed() []*agentpb.AgentMessage {
 	for {
 		select {
 		case message := <-s.messages:
@@ -130,7 +130,7 @@ func (s *Session) Passed() []*scorev1.AgentMessage {
 }
 
 // Ping waits for the next ping.
-func (s *Session) Ping(t testing.TB) *scorev1.Ping {
+func (s *Session) Ping(t testing.TB) *agentpb.Ping {
 	t.Helper()
 	select {
 	case ping := <-s.pings:

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"net"
 	"score/nodeagent/failuredetector"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 	"syscall"
 	"time"
@@ -23,7 +23,7 @@ const dialTimeout = 500 * time.Millisecond
 // Options are how a watcher reaches its neighbours and the leader.
 type Options struct {
 	Probe  func(ctx context.Context, node, address string) error
-	Send   func(*scorev1.AgentMessage)
+	Send   func(*agentpb.AgentMessage)
 	Logger *zap.Logger
 }
 
@@ -44,7 +44,7 @@ func New(options Options) *Watcher {
 }
 
 // Watch sets the neighbours.
-func (w *Watcher) Watch(order *scorev1.Watch) {
+func (w *Watcher) Watch(order *agentpb.Watch) {
 	peers := make([]failuredetector.Peer, 0, len(order.GetNeighbours()))
 	for _, n := range order.GetNeighbours() {
 		peers = append(peers, failuredetector.Peer{Name: n.GetNode(), Address: n.GetAddress()})
@@ -116,15 +116,15 @@ func (w *Watcher) report(effects []failuredetector.Effect) {
 			continue
 		}
 		w.options.Logger.Info("a neighbour", zap.String("neighbour", e.Peer.Name), zap.Stringer("found", reachability[e.How]))
-		w.options.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{
-			Suspicion: &scorev1.Suspicion{Node: e.Peer.Name, Found: reachability[e.How]},
+		w.options.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Suspicion{
+			Suspicion: &agentpb.Suspicion{Node: e.Peer.Name, Found: reachability[e.How]},
 		}})
 	}
 }
 
-var reachability = map[failuredetector.How]scorev1.Reachability{
-	failuredetector.Fine: scorev1.Reachability_REACHABILITY_FINE, failuredetector.Refused: scorev1.Reachability_REACHABILITY_REFUSED,
-	failuredetector.Hung: scorev1.Reachability_REACHABILITY_HUNG, failuredetector.Unreachable: scorev1.Reachability_REACHABILITY_UNREACHABLE,
+var reachability = map[failuredetector.How]agentpb.Reachability{
+	failuredetector.Fine: agentpb.Reachability_REACHABILITY_FINE, failuredetector.Refused: agentpb.Reachability_REACHABILITY_REFUSED,
+	failuredetector.Hung: agentpb.Reachability_REACHABILITY_HUNG, failuredetector.Unreachable: agentpb.Reachability_REACHABILITY_UNREACHABLE,
 }
 
 // probe asks one neighbour whether it is alive.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net"
 	"score/nodeagent/failuredetector"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"sync"
 	"testing"
@@ -84,7 +84,7 @@ func (n *neighbour) probe(ctx context.Context, _, _ string) error {
 	return answer
 }
 
-func (n *neighbour) send(m *scorev1.AgentMessage) {
+func (n *neighbour) send(m *agentpb.AgentMessage) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.sent = append(n.sent, m.GetSuspicion().GetNode()+" "+m.GetSuspicion().GetFound().String())
@@ -117,7 +117,7 @@ func watch(t *testing.T, test func(t *testing.T, n *neighbour, w *Watcher)) {
 			defer close(over)
 			w.Run(ctx)
 		}()
-		w.Watch(&scorev1.Watch{Neighbours: []*scorev1.Watch_Neighbour{{Node: "n2", Address: "127.0.0.1:1"}}})
+		w.Watch(&agentpb.Watch{Neighbours: []*agentpb.Watch_Neighbour{{Node: "n2", Address: "127.0.0.1:1"}}})
 		test(t, n, w)
 		cancel()
 		<-over
@@ -149,7 +149,7 @@ func TestALossIsReportedOnceAndOnEachStream(t *testing.T) {
 		if _, sent := n.after(0); sent != nil {
 			t.Errorf("when it is back, on a new stream: %q", sent)
 		}
-		w.Watch(&scorev1.Watch{})
+		w.Watch(&agentpb.Watch{})
 		n.after(failuredetector.ProbeEvery) // a probe may have been under way
 		if probes, _ := n.after(10 * failuredetector.ProbeEvery); probes != 0 {
 			t.Errorf("%d probes of a neighbour that is watched no longer", probes)

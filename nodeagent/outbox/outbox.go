@@ -3,7 +3,7 @@ package outbox
 
 import (
 	"container/list"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 )
 
@@ -13,7 +13,7 @@ const maxNotes = 16
 // Leader takes the messages.
 type Leader interface {
 	// Send sends a message on the present stream, if there is one; it does not wait.
-	Send(*scorev1.AgentMessage)
+	Send(*agentpb.AgentMessage)
 	// Connected reports whether there is a stream.
 	Connected() bool
 }
@@ -24,9 +24,9 @@ type Outbox struct {
 
 	mu     sync.Mutex
 	closed bool
-	kept   list.List                  // of *scorev1.AgentMessage: every new stream gets them; none once closed
+	kept   list.List                  // of *agentpb.AgentMessage: every new stream gets them; none once closed
 	asked  map[Question]*list.Element // of kept
-	notes  []*scorev1.AgentMessage    // the next stream gets them
+	notes  []*agentpb.AgentMessage    // the next stream gets them
 }
 
 // New returns an empty outbox.
@@ -59,13 +59,13 @@ func Spawn(request uint64) Question { return Question{askedSpawn, request} }
 func Places(request uint64) Question { return Question{askedPlaces, request} }
 
 // question returns the question that a message asks; zero: none.
-func question(message *scorev1.AgentMessage) Question {
+func question(message *agentpb.AgentMessage) Question {
 	switch m := message.GetMessage().(type) {
-	case *scorev1.AgentMessage_Name:
+	case *agentpb.AgentMessage_Name:
 		return Name(m.Name.GetRequest())
-	case *scorev1.AgentMessage_Spawn:
+	case *agentpb.AgentMessage_Spawn:
 		return Spawn(m.Spawn.GetRequest())
-	case *scorev1.AgentMessage_Places:
+	case *agentpb.AgentMessage_Places:
 		return Places(m.Places.GetRequest())
 	default:
 		return Question{}
@@ -73,7 +73,7 @@ func question(message *scorev1.AgentMessage) Question {
 }
 
 // Send sends a message once, unless the outbox is closed.
-func (o *Outbox) Send(message *scorev1.AgentMessage) {
+func (o *Outbox) Send(message *agentpb.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.closed {
@@ -82,7 +82,7 @@ func (o *Outbox) Send(message *scorev1.AgentMessage) {
 }
 
 // Keep sends a message, and again on every new stream until its question is answered, or Close drops it.
-func (o *Outbox) Keep(message *scorev1.AgentMessage) {
+func (o *Outbox) Keep(message *agentpb.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -101,7 +101,7 @@ func (o *Outbox) Keep(message *scorev1.AgentMessage) {
 }
 
 // Note sends a message once, now or on the next stream.
-func (o *Outbox) Note(message *scorev1.AgentMessage) {
+func (o *Outbox) Note(message *agentpb.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -118,7 +118,7 @@ func (o *Outbox) Repeat() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for e := o.kept.Front(); e != nil; e = e.Next() {
-		o.leader.Send(e.Value.(*scorev1.AgentMessage))
+		o.leader.Send(e.Value.(*agentpb.AgentMessage))
 	}
 	for _, message := range o.notes {
 		o.leader.Send(message)

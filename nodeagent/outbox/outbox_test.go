@@ -2,7 +2,7 @@ package outbox
 
 import (
 	"runtime"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"testing"
 	"time"
@@ -16,20 +16,20 @@ type testLeader struct {
 	disconnected bool
 }
 
-func (l *testLeader) Send(m *scorev1.AgentMessage) {
+func (l *testLeader) Send(m *agentpb.AgentMessage) {
 	l.sent = append(l.sent, max(m.GetNote().GetJobId(), m.GetName().GetRequest(), m.GetSpawn().GetRequest()))
 }
 func (l *testLeader) Connected() bool { return !l.disconnected }
 
-func ask(request uint64) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{Request: request}}}
+func ask(request uint64) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: &agentpb.NameRequest{Request: request}}}
 }
 
 func TestOutbox(t *testing.T) {
 	leader := &testLeader{}
 	o := New(leader)
-	message := func(id uint64) *scorev1.AgentMessage {
-		return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id}}}
+	message := func(id uint64) *agentpb.AgentMessage {
+		return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: &agentpb.JobNote{JobId: id}}}
 	}
 	expect := func(want ...uint64) {
 		t.Helper()
@@ -69,7 +69,7 @@ func TestAskedTwice(t *testing.T) {
 	leader := &testLeader{}
 	o := New(leader)
 	o.Keep(ask(1))
-	o.Keep(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: &scorev1.SpawnRequest{Request: 1}}})
+	o.Keep(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Spawn{Spawn: &agentpb.SpawnRequest{Request: 1}}})
 	o.Keep(ask(1))
 	if want := []uint64{1, 1, 1}; !slices.Equal(leader.sent, want) {
 		t.Errorf("sent %v", leader.sent)
@@ -89,7 +89,7 @@ func TestAskedOtherwise(t *testing.T) {
 	waits.GetName().Wait = true
 	o.Keep(waits)
 	o.Keep(ask(1))
-	if kept := o.kept.Front().Value.(*scorev1.AgentMessage); o.kept.Len() != 1 || kept.GetName().GetWait() {
+	if kept := o.kept.Front().Value.(*agentpb.AgentMessage); o.kept.Len() != 1 || kept.GetName().GetWait() {
 		t.Errorf("%d questions are kept, the first is %v", o.kept.Len(), kept)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"score/nodeagent/fence"
 	"score/nodeagent/wait"
 	"score/scored/api"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"time"
 
@@ -43,7 +43,7 @@ type Clients struct {
 	// Expect allows calls to an address if the node shows its own certificate there.
 	Expect  func(address, node string)
 	client  *http.Client
-	clients *h2.Clients[scorev1connect.PeerServiceClient]
+	clients *h2.Clients[agentpbconnect.PeerServiceClient]
 }
 
 // ClientOptions returns the options of every client in this agent. Nothing is compressed: messages
@@ -71,8 +71,8 @@ func New(credentials *pki.Credentials, local bool) *Clients {
 		local:  local,
 		Expect: credentials.ExpectAgent,
 		client: client,
-		clients: h2.NewClients(func(address string) scorev1connect.PeerServiceClient {
-			return scorev1connect.NewPeerServiceClient(client, "https://"+address, options...)
+		clients: h2.NewClients(func(address string) agentpbconnect.PeerServiceClient {
+			return agentpbconnect.NewPeerServiceClient(client, "https://"+address, options...)
 		}),
 	}
 }
@@ -94,7 +94,7 @@ func (c *Clients) mayCall(address string) error {
 
 // Collect delivers one step of a collective. It tries again while nobody answers, since delivering
 // a step twice is harmless.
-func (c *Clients) Collect(ctx context.Context, address string, request *scorev1.CollectRequest) (err error) {
+func (c *Clients) Collect(ctx context.Context, address string, request *agentpb.CollectRequest) (err error) {
 	if err = c.mayCall(address); err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func unanswered(err error) bool {
 	return !connect.IsWireError(err) || connect.CodeOf(err) == connect.CodeUnavailable
 }
 
-func (c *Clients) collectOnce(ctx context.Context, address string, request *scorev1.CollectRequest) error {
+func (c *Clients) collectOnce(ctx context.Context, address string, request *agentpb.CollectRequest) error {
 	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
 	_, err := c.clients.At(address).Collect(ctx, connect.NewRequest(request))
@@ -125,7 +125,7 @@ func (c *Clients) collectOnce(ctx context.Context, address string, request *scor
 
 // Relay delivers a message between stewards. It does not try again: stewards repeat messages that
 // do not arrive.
-func (c *Clients) Relay(ctx context.Context, address string, request *scorev1.RelayRequest) error {
+func (c *Clients) Relay(ctx context.Context, address string, request *agentpb.RelayRequest) error {
 	if err := c.mayCall(address); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Clients) Close() { c.client.CloseIdleConnections() }
 var ErrNoPart = errors.New("the job has no part on this node")
 
 // Gossip delivers a failure to another agent.
-func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.GossipRequest) error {
+func (c *Clients) Gossip(ctx context.Context, address string, request *agentpb.GossipRequest) error {
 	if err := c.mayCall(address); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (c *Clients) Gossip(ctx context.Context, address string, request *scorev1.G
 
 // FetchStaged reads a file from another agent, beginning at the request's offset. It fails after
 // fetchStall without a byte.
-func (c *Clients) FetchStaged(ctx context.Context, address string, request *scorev1.FetchStagedRequest, to io.Writer) error {
+func (c *Clients) FetchStaged(ctx context.Context, address string, request *agentpb.FetchStagedRequest, to io.Writer) error {
 	if err := c.mayCall(address); err != nil {
 		return err
 	}
@@ -185,6 +185,6 @@ func (c *Clients) Probe(ctx context.Context, name, address string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	_, err := c.clients.At(address).Probe(ctx, connect.NewRequest(&scorev1.ProbeRequest{Node: name}))
+	_, err := c.clients.At(address).Probe(ctx, connect.NewRequest(&agentpb.ProbeRequest{Node: name}))
 	return err
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/api/transport/handshake"
 	"strings"
@@ -22,16 +22,16 @@ import (
 
 // taker is a peer that takes what is sent to it, and refuses exchange 13.
 type taker struct {
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 	taken atomic.Int32
 }
 
-func (l *taker) Collect(_ context.Context, r *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+func (l *taker) Collect(_ context.Context, r *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error) {
 	l.taken.Add(1)
 	if r.Msg.GetSequence() == 13 {
 		return nil, connect.NewError(connect.CodeFailedPrecondition, context.Canceled)
 	}
-	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+	return connect.NewResponse(&agentpb.CollectResponse{}), nil
 }
 
 // dying hands over connections on which an agent dies: while it has read nothing, some, or is about
@@ -68,7 +68,7 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	listener := handshake.Listen(dies, own.ServerSide(h2.Protocol, pki.Agent), zap.NewNop())
 	dies.deaths.Store(6)
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(peer))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(peer))
 	server := h2.NewServer(mux)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
@@ -76,7 +76,7 @@ func TestCollectIsSentUntilItIsAnswered(t *testing.T) {
 	defer server.Close()
 	p := New(own, true)
 	defer p.Close()
-	request := &scorev1.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, 1<<20)}}
+	request := &agentpb.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, 1<<20)}}
 	if err := p.Collect(t.Context(), plain.Addr().String(), request); err != nil {
 		t.Errorf("after 6 deaths: %v", err)
 	}
@@ -99,9 +99,9 @@ func TestNothingGoesToOtherHostsWithoutCertificates(t *testing.T) {
 	p := New(pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), true)
 	defer p.Close()
 	calls := map[string]func(address string) error{
-		"collect": func(address string) error { return p.Collect(t.Context(), address, &scorev1.CollectRequest{}) },
-		"relay":   func(address string) error { return p.Relay(t.Context(), address, &scorev1.RelayRequest{}) },
-		"gossip":  func(address string) error { return p.Gossip(t.Context(), address, &scorev1.GossipRequest{}) },
+		"collect": func(address string) error { return p.Collect(t.Context(), address, &agentpb.CollectRequest{}) },
+		"relay":   func(address string) error { return p.Relay(t.Context(), address, &agentpb.RelayRequest{}) },
+		"gossip":  func(address string) error { return p.Gossip(t.Context(), address, &agentpb.GossipRequest{}) },
 	}
 	for name, call := range calls {
 		for _, address := range []string{"192.0.2.1:7", "[2001:db8::1]:7", "node2:7", "0.0.0.0:7", "127.0.0.1.example.org:7", "", "7"} {

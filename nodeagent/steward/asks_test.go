@@ -2,7 +2,7 @@ package steward
 
 import (
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +20,7 @@ func TestAsksArePaced(t *testing.T) {
 			var a asks
 			var put, got uint64
 			message := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Name{
-				Name: &scorev1.NameRequest{Service: strings.Repeat("s", test.bytes)},
+				Name: &agentpb.NameRequest{Service: strings.Repeat("s", test.bytes)},
 			}}
 			for now := begin; now.Before(begin.Add(seconds * time.Second)); now = now.Add(every) {
 				for range 10 {

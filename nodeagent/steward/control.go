@@ -10,7 +10,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/nodeagent/steward/wire"
 	"score/scored/api"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -167,7 +167,7 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 		s.answerSpawn(body.Spawn)
 	case *stewardpb.ToSteward_AskRankStates:
 		s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_RankStates{
-			RankStates: &scorev1.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()},
+			RankStates: &agentpb.RankStatesReply{Request: body.AskRankStates, Ranks: s.rankStates(), Start: s.phases.message()},
 		}})
 	case *stewardpb.ToSteward_Examine:
 		s.examine(body.Examine)

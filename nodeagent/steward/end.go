@@ -9,6 +9,7 @@ import (
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -48,7 +49,7 @@ func (s *steward) exited(e launch.Exit) {
 	if s.job.pmix != nil {
 		s.rankEndedPMIx(k, e.Status)
 	}
-	r.exited = &scorev1.RankExited{
+	r.exited = &agentpb.RankExited{
 		JobId:       s.job.id,
 		Rank:        r.rank,
 		ExitCode:    int32(e.Status.Code),
@@ -96,7 +97,7 @@ func (s *steward) reportExit(k int) {
 }
 
 // isClean reports whether a rank's end has no consequence for the other ranks.
-func isClean(m *scorev1.RankExited) bool {
+func isClean(m *agentpb.RankExited) bool {
 	return m.GetExitCode() == 0 && m.GetSignal() == 0 && !m.GetBeforeFinalize() && !m.GetByUs()
 }
 
@@ -106,7 +107,7 @@ func (s *steward) abort(k, exitCode int, message string) {
 }
 
 func (s *steward) reportAbort(a life.Abort) {
-	m := &scorev1.Abort{JobId: s.job.id, Rank: -1, ExitCode: int32(a.ExitCode), Message: a.Message}
+	m := &agentpb.Abort{JobId: s.job.id, Rank: -1, ExitCode: int32(a.ExitCode), Message: a.Message}
 	if a.Lapsed {
 		lease := time.Duration(s.job.order.GetJob().GetLeaseNanos())
 		m.Lapsed, m.ExitCode = true, launch.CodeCluster
@@ -191,7 +192,7 @@ func (s *steward) reportDone() {
 		s.relay.Complete()
 	}
 	s.notifyFences()
-	s.outbox.done = &scorev1.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
+	s.outbox.done = &agentpb.NodeDone{JobId: s.job.id, Usage: s.usage(), Start: s.phases.message()}
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_NodeDone{NodeDone: s.outbox.done}})
 }
 

@@ -8,6 +8,7 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -79,7 +80,7 @@ func (s *steward) applySmallExchange(effects []fence.Effect) {
 }
 
 func (s *steward) sendCollective(to int, m *fence.Message) {
-	data, err := proto.Marshal(&scorev1.CollectRequest{
+	data, err := proto.Marshal(&agentpb.CollectRequest{
 		Kind: uint32(m.Op.Kind), Sequence: m.Op.Seq, Algorithm: uint32(m.Via), Step: uint32(m.Step), Data: m.Data,
 	})
 	if err != nil {
@@ -96,7 +97,7 @@ const maxKind = 1<<8 - 1
 var errCollective = errors.New("this is no step of a collective")
 
 func readCollective(data []byte) (fence.Message, error) {
-	var m scorev1.CollectRequest
+	var m agentpb.CollectRequest
 	if err := proto.Unmarshal(data, &m); err != nil || m.GetKind() > maxKind || m.GetAlgorithm() > maxKind {
 		return fence.Message{}, errCollective
 	}

@@ -2,7 +2,7 @@ package steward
 
 import (
 	"score/nodeagent/fence"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -10,7 +10,7 @@ import (
 
 // Whatever another node sends as a step of a fence is taken, or ends the job's fences.
 func FuzzReadCollective(f *testing.F) {
-	step, err := proto.Marshal(&scorev1.CollectRequest{Sequence: 1, Algorithm: uint32(fence.BruckAlgorithm), Data: [][]byte{{1, 'x'}}})
+	step, err := proto.Marshal(&agentpb.CollectRequest{Sequence: 1, Algorithm: uint32(fence.BruckAlgorithm), Data: [][]byte{{1, 'x'}}})
 	if err != nil {
 		f.Fatal(err)
 	}

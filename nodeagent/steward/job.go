@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 	"strconv"
@@ -63,7 +64,7 @@ type localRank struct {
 	stdin   int             // its input file until it is forked, -1: none
 	pmi     conn            // from the moment before it is forked
 	process *launch.Process // nil: not forked, or not reported yet
-	exited  *scorev1.RankExited
+	exited  *agentpb.RankExited
 	respawnState
 }
 

@@ -5,6 +5,7 @@ import (
 	"score/nodeagent/mpidirs"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func order() *stewardpb.PrepareJob {
 		Node:   "n1",
 		CpuIds: []uint32{10, 11, 12, 13},
 		Files:  mpidirs.Name(mpidirs.Prefix("lab", "n1", "/run"), 7),
-		Job: &scorev1.Prepare{
+		Job: &agentpb.Prepare{
 			JobId: 7,
 			User:  &scorev1.Identity{},
 			Spec:  &scorev1.JobSpec{Argv: []string{"a.out"}, Tasks: 3},

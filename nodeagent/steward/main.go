@@ -13,6 +13,7 @@ import (
 	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -65,7 +66,7 @@ func Main(args []string) int {
 	unix.Umask(0) // files are opened with the user's own mask
 	realtime.Prefault()
 	_ = realtime.CalmMonitor(realtime.MonitorSlack) // where not permitted, the steward takes a little more of the ranks' time
-	api.Warm(stewardpb.File_steward_proto)
+	api.Warm(agentpb.File_score_v1_agent_proto, stewardpb.File_steward_proto)
 	s, err := newSteward(c, listenerFD)
 	if err == nil {
 		err = s.run()

@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/steward"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/socketdir"
 	"strings"
@@ -220,41 +221,41 @@ func (a *agent) all() []*stewardpb.FromSteward {
 	return append([]*stewardpb.FromSteward(nil), a.heard...)
 }
 
-func (a *agent) prepared() *scorev1.Prepared {
+func (a *agent) prepared() *agentpb.Prepared {
 	a.t.Helper()
 	return await(a, "Prepared", 0, (*stewardpb.FromSteward).GetPrepared)
 }
 
-func (a *agent) launched() *scorev1.Launched {
+func (a *agent) launched() *agentpb.Launched {
 	a.t.Helper()
 	return await(a, "Launched", 0, (*stewardpb.FromSteward).GetLaunched)
 }
 
-func (a *agent) exit(n int) *scorev1.RankExited {
+func (a *agent) exit(n int) *agentpb.RankExited {
 	a.t.Helper()
 	return await(a, "RankExited", n, (*stewardpb.FromSteward).GetRankExited)
 }
 
-func (a *agent) abort() *scorev1.Abort {
+func (a *agent) abort() *agentpb.Abort {
 	a.t.Helper()
 	return await(a, "Abort", 0, (*stewardpb.FromSteward).GetAbort)
 }
 
-func (a *agent) jobNote() *scorev1.JobNote {
+func (a *agent) jobNote() *agentpb.JobNote {
 	a.t.Helper()
 	return await(a, "JobNote", 0, (*stewardpb.FromSteward).GetNote)
 }
 
-func (a *agent) done() *scorev1.NodeDone {
+func (a *agent) done() *agentpb.NodeDone {
 	a.t.Helper()
 	return await(a, "NodeDone", 0, (*stewardpb.FromSteward).GetNodeDone)
 }
 
 // exits waits for the end of the job and returns the ranks' by rank.
-func (a *agent) exits() map[uint32]*scorev1.RankExited {
+func (a *agent) exits() map[uint32]*agentpb.RankExited {
 	a.t.Helper()
 	a.done()
-	exits := make(map[uint32]*scorev1.RankExited)
+	exits := make(map[uint32]*agentpb.RankExited)
 	for _, m := range a.all() {
 		if e := m.GetRankExited(); e != nil {
 			if exits[e.GetRank()] != nil {
@@ -300,7 +301,7 @@ func (a *agent) order(ranks int, argv []string, changes ...change) *stewardpb.Pr
 		Node:   testNode,
 		Files:  mpidirs.Name(a.files(), testJob),
 		CpuIds: []uint32{0},
-		Job: &scorev1.Prepare{
+		Job: &agentpb.Prepare{
 			JobId:  testJob,
 			User:   &scorev1.Identity{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())},
 			Places: []*scorev1.NodePlace{place},

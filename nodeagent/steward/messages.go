@@ -6,7 +6,7 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"time"
 )
 
@@ -99,7 +99,7 @@ func (s *steward) sendMessage(m reliable.Message) {
 // the receiver's port is known, a copy goes by a datagram as well: if it arrives, the next messages
 // need no agent.
 func (s *steward) sendByAgents(m reliable.Message) {
-	header := &scorev1.MessageHeader{
+	header := &agentpb.MessageHeader{
 		Stream: m.Stream, Number: m.Number, Least: m.Least, AckStream: m.AckStream, Ack: m.Ack,
 		Pause: m.Pause, Collective: m.Kind == messageCollective,
 	}

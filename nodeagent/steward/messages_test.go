@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"score/nodeagent/steward/direct"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/socketdir"
 	"strings"
@@ -198,9 +199,9 @@ func TestHostileMessages(t *testing.T) {
 	}
 	a := p.agents[at]
 	for _, r := range []*stewardpb.Relay{
-		{JobId: testJob, NodeIndex: 99, Header: &scorev1.MessageHeader{Port: 5}},
-		{JobId: testJob, NodeIndex: uint32(1 - at), Header: &scorev1.MessageHeader{Port: 1 << 30}},
-		{JobId: testJob + 1, NodeIndex: uint32(1 - at), Data: []byte("x"), Header: &scorev1.MessageHeader{Stream: 1, Number: 1, Collective: true, Port: 9}},
+		{JobId: testJob, NodeIndex: 99, Header: &agentpb.MessageHeader{Port: 5}},
+		{JobId: testJob, NodeIndex: uint32(1 - at), Header: &agentpb.MessageHeader{Port: 1 << 30}},
+		{JobId: testJob + 1, NodeIndex: uint32(1 - at), Data: []byte("x"), Header: &agentpb.MessageHeader{Stream: 1, Number: 1, Collective: true, Port: 9}},
 		{},
 	} {
 		a.do(a.conn.Relay(r))
@@ -211,7 +212,7 @@ func TestHostileMessages(t *testing.T) {
 // A message that says it is a step of a fence and is none ends the job with a sentence.
 func TestBrokenStep(t *testing.T) {
 	needBash(t)
-	lie, err := proto.Marshal(&scorev1.CollectRequest{Sequence: 1, Algorithm: 3, Step: 77})
+	lie, err := proto.Marshal(&agentpb.CollectRequest{Sequence: 1, Algorithm: 3, Step: 77})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +220,7 @@ func TestBrokenStep(t *testing.T) {
 		a := start(t)
 		a.run(1, speaking(`say "cmd=barrier_in"; exit 1`), onNodeOfTwo(0))
 		await(a, "a message", 0, (*stewardpb.FromSteward).GetRelay)
-		a.do(a.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: 1, Data: data, Header: &scorev1.MessageHeader{Stream: 1, Number: 1, Collective: true}}))
+		a.do(a.conn.Relay(&stewardpb.Relay{JobId: testJob, NodeIndex: 1, Data: data, Header: &agentpb.MessageHeader{Stream: 1, Number: 1, Collective: true}}))
 		if m := a.abort(); m.GetExitCode() != 125 || !strings.HasPrefix(m.GetMessage(), "node n1: ") {
 			t.Errorf("abort: %v", m)
 		}

@@ -2,17 +2,17 @@ package steward
 
 import (
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 )
 
 // outbox holds messages that a new agent must get again, because the old one may have died before it
 // forwarded them. All of them may arrive twice.
 type outbox struct {
-	prepared *scorev1.Prepared
-	launched *scorev1.Launched
-	abort    *scorev1.Abort
-	done     *scorev1.NodeDone
+	prepared *agentpb.Prepared
+	launched *agentpb.Launched
+	abort    *agentpb.Abort
+	done     *agentpb.NodeDone
 	notes    []*stewardpb.FromSteward // only those that no agent has got
 	requests []request                // unanswered
 	asks     asks
@@ -75,7 +75,7 @@ func (s *steward) replayExits() {
 	}
 }
 
-func preparedMessage(p *scorev1.Prepared) *stewardpb.FromSteward {
+func preparedMessage(p *agentpb.Prepared) *stewardpb.FromSteward {
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Prepared{Prepared: p}}
 }
 
@@ -111,13 +111,13 @@ func (s *steward) answered(r request) bool {
 const maxNotes = 16
 
 // note sends the user a sentence.
-func (s *steward) note(text string) { s.sendNote(&scorev1.JobNote{Text: text}) }
+func (s *steward) note(text string) { s.sendNote(&agentpb.JobNote{Text: text}) }
 
 // noteLoss is like note, for output that is lost, at most once for each file; the report of the job's
 // end mentions the loss, too.
-func (s *steward) noteLoss(text string) { s.sendNote(&scorev1.JobNote{Text: text, OutputLost: true}) }
+func (s *steward) noteLoss(text string) { s.sendNote(&agentpb.JobNote{Text: text, OutputLost: true}) }
 
-func (s *steward) sendNote(note *scorev1.JobNote) {
+func (s *steward) sendNote(note *agentpb.JobNote) {
 	if s.job == nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"score/nodeagent/pmi/wire"
 	"score/nodeagent/steward/loop"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 
 	"golang.org/x/sys/unix"
 )
@@ -195,7 +195,7 @@ func (s *steward) applyEngine(e *pmi.Event) {
 		s.sendRelay(e)
 	case pmi.EventPlaces:
 		s.askLeader(request{kind: requestPlaces, number: e.Job}, &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Places{
-			Places: &scorev1.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job},
+			Places: &agentpb.PlacesRequest{JobId: s.job.id, Request: e.Job, OfJob: e.Job},
 		}})
 	default: // answers to ranks, which the server has taken
 	}
@@ -230,19 +230,19 @@ func collectiveMessage(seq uint64, data []byte, stats pmi.Stats) *stewardpb.From
 }
 
 func nameMessage(job uint64, op *pmi.NameOp) *stewardpb.FromSteward {
-	request := &scorev1.NameRequest{JobId: job, Request: op.ID, Service: op.Service, Port: op.Port, Wait: op.Wait, Once: op.Once}
+	request := &agentpb.NameRequest{JobId: job, Request: op.ID, Service: op.Service, Port: op.Port, Wait: op.Wait, Once: op.Once}
 	switch op.Kind {
 	case pmi.NamePublish:
-		request.Op = scorev1.NameOp_NAME_OP_PUBLISH
+		request.Op = agentpb.NameOp_NAME_OP_PUBLISH
 	case pmi.NameLookup:
-		request.Op = scorev1.NameOp_NAME_OP_LOOKUP
+		request.Op = agentpb.NameOp_NAME_OP_LOOKUP
 	case pmi.NameUnpublish:
-		request.Op = scorev1.NameOp_NAME_OP_UNPUBLISH
+		request.Op = agentpb.NameOp_NAME_OP_UNPUBLISH
 	}
 	return &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Name{Name: request}}
 }
 
-func (s *steward) answerName(m *scorev1.NameReply) {
+func (s *steward) answerName(m *agentpb.NameReply) {
 	if !s.answered(request{kind: requestName, number: m.GetRequest()}) {
 		return
 	}
@@ -256,7 +256,7 @@ func (s *steward) answerName(m *scorev1.NameReply) {
 	})
 }
 
-func (s *steward) answerSpawn(m *scorev1.SpawnReply) {
+func (s *steward) answerSpawn(m *agentpb.SpawnReply) {
 	if !s.answered(request{kind: requestSpawn, number: m.GetRequest()}) {
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"strings"
@@ -112,7 +113,7 @@ func TestTextsThatAreNotUTF8(t *testing.T) {
 		if m.GetService() != "s\xff" || m.GetPort() != port {
 			t.Errorf("name: %q", m)
 		}
-		a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: m.GetRequest(), Ok: true, Port: "q\x80"}))
+		a.do(a.conn.Name(&agentpb.NameReply{JobId: testJob, Request: m.GetRequest(), Ok: true, Port: "q\x80"}))
 	}
 	if e := a.exits()[0]; e.GetExitCode() != 0 || e.GetSignal() != 0 {
 		t.Errorf("%v", e)
@@ -210,12 +211,12 @@ func TestNames(t *testing.T) {
 	a := start(t)
 	a.run(1, speaking(`say "cmd=lookup_name service=ocean"; echo "$a"; say "cmd=publish_name service=sea port=p"; echo "$a"; say "cmd=finalize"`))
 	r := await(a, "a name request", 0, (*stewardpb.FromSteward).GetName)
-	if r.GetOp() != scorev1.NameOp_NAME_OP_LOOKUP || r.GetService() != "ocean" || r.GetJobId() != testJob {
+	if r.GetOp() != agentpb.NameOp_NAME_OP_LOOKUP || r.GetService() != "ocean" || r.GetJobId() != testJob {
 		t.Errorf("request: %v", r)
 	}
-	a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: r.GetRequest(), Ok: true, Port: "tag#0"}))
+	a.do(a.conn.Name(&agentpb.NameReply{JobId: testJob, Request: r.GetRequest(), Ok: true, Port: "tag#0"}))
 	r = await(a, "a name request", 1, (*stewardpb.FromSteward).GetName)
-	a.do(a.conn.Name(&scorev1.NameReply{JobId: testJob, Request: r.GetRequest(), Error: "too many names"}))
+	a.do(a.conn.Name(&agentpb.NameReply{JobId: testJob, Request: r.GetRequest(), Error: "too many names"}))
 	out := readAll(t, a.stdio())[stream{0, 1}]
 	if !strings.Contains(out, "port=tag#0") || !strings.Contains(out, "msg=too_many_names") {
 		t.Errorf("answers %q", out)
@@ -235,7 +236,7 @@ read -r a <&3; echo "$a"; say "cmd=finalize"`))
 		strings.Join(app.GetHosts(), " ") != "x y" || strings.Join(app.GetArgs(), "|") != "a b" || r.GetPreput()["K"] != "V" {
 		t.Errorf("request: %v", r)
 	}
-	a.do(a.conn.Spawn(&scorev1.SpawnReply{JobId: testJob, Request: r.GetRequest(), ChildJob: 8}))
+	a.do(a.conn.Spawn(&agentpb.SpawnReply{JobId: testJob, Request: r.GetRequest(), ChildJob: 8}))
 	if out := readAll(t, a.stdio())[stream{0, 1}]; !strings.Contains(out, "rc=0") || !strings.Contains(out, "score_8") {
 		t.Errorf("answer %q", out)
 	}

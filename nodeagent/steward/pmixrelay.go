@@ -3,8 +3,8 @@ package steward
 import (
 	"fmt"
 	"score/nodeagent/pmi"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
-	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
 )
@@ -33,7 +33,7 @@ func (j *job) addressOf(job uint64, node int) string {
 }
 
 // answerPlaces handles the answer with the places of another job's ranks.
-func (s *steward) answerPlaces(m *scorev1.PlacesReply) {
+func (s *steward) answerPlaces(m *agentpb.PlacesReply) {
 	if !s.answered(request{kind: requestPlaces, number: m.GetRequest()}) || s.endpoint() == nil {
 		return
 	}

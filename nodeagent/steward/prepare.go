@@ -9,6 +9,7 @@ import (
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stdiorelay"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"strings"
@@ -38,7 +39,7 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		Respawn:       int(j.spec.GetRespawn()),
 	}
 	if !s.life.Prepare(s.now(), rules) {
-		s.send(preparedMessage(&scorev1.Prepared{JobId: j.id, ExitCode: launch.CodeCluster, Error: errBusy.Error()}))
+		s.send(preparedMessage(&agentpb.Prepared{JobId: j.id, ExitCode: launch.CodeCluster, Error: errBusy.Error()}))
 		return
 	}
 	s.job = j
@@ -98,7 +99,7 @@ func (s *steward) prepared(err error) {
 			s.messages = newMessages(j, s.now())
 		}
 	}
-	answer := &scorev1.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}
+	answer := &agentpb.Prepared{JobId: j.id, Warning: strings.Join(j.warnings, "; ")}
 	if err != nil {
 		answer.ExitCode = int32(launch.ExitCode(err))
 		answer.Error = j.failure(err)

@@ -6,7 +6,7 @@ import (
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,7 +15,7 @@ import (
 type respawnState struct {
 	incarnation int  // how often it was started again
 	coming      bool // its process is being forked, and life does not know it yet
-	last        *scorev1.RankExited
+	last        *agentpb.RankExited
 	spent       int64 // CPU time of the processes before this one, in nanoseconds
 	resident    uint64
 }

@@ -6,13 +6,13 @@ import (
 	"path/filepath"
 	"score/nodeagent/pmi"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"strings"
 )
 
 func (j *job) spawnMessage(rank int, spawn *pmi.SpawnRequest) *stewardpb.FromSteward {
-	request := &scorev1.SpawnRequest{JobId: j.id, Request: spawn.ID, Preput: spawn.Preput}
+	request := &agentpb.SpawnRequest{JobId: j.id, Request: spawn.ID, Preput: spawn.Preput}
 	dir := j.directory(uint32(rank))
 	for i := range spawn.Apps {
 		request.Apps = append(request.Apps, j.spawnApp(&spawn.Apps[i], dir))
@@ -34,12 +34,12 @@ func (j *job) directory(rank uint32) string {
 // spawnApp translates the hints that hydra also honours (wdir, path, host), and ignores others. A
 // relative path of a program, or of its directory, starts at dir, the directory of the rank that
 // spawns it.
-func (j *job) spawnApp(app *pmi.SpawnApp, dir string) *scorev1.SpawnApp {
+func (j *job) spawnApp(app *pmi.SpawnApp, dir string) *agentpb.SpawnApp {
 	program := app.Command
 	if strings.Contains(program, "/") {
 		program = startingAt(dir, program)
 	}
-	out := &scorev1.SpawnApp{
+	out := &agentpb.SpawnApp{
 		Program: program, Args: app.Args, Tasks: uint32(app.MaxProcs), Env: j.ownEnv(app.Env), WorkDir: dir,
 	}
 	for _, hint := range app.Info {
@@ -63,7 +63,7 @@ func startingAt(dir, path string) string {
 }
 
 // childEnded notifies registered ranks that a job which they have spawned has ended.
-func (s *steward) childEnded(m *scorev1.ChildEnded) {
+func (s *steward) childEnded(m *agentpb.ChildEnded) {
 	if s.endpoint() != nil && s.job.speaksPMIx() {
 		s.applyPMIx(s.job.pmix.server.JobEnded(s.now(), m.GetChildJob(), int(m.GetExitCode())))
 	}

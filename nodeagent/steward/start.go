@@ -5,7 +5,7 @@ import (
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/life"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 )
 
 // start forks the ranks in a goroutine of its own: the loop serves the first ones while the last
@@ -89,7 +89,7 @@ func (s *steward) startEnded() {
 }
 
 func (s *steward) reportLaunched() {
-	launched := &scorev1.Launched{JobId: s.job.id, AtNanos: s.launchedAt, Start: s.phases.message()}
+	launched := &agentpb.Launched{JobId: s.job.id, AtNanos: s.launchedAt, Start: s.phases.message()}
 	for k := range s.job.ranks {
 		launched.Pids = append(launched.Pids, s.job.ranks[k].pid())
 	}

@@ -3,7 +3,7 @@ package steward
 import (
 	"score/nodeagent/steward/reliable"
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"testing"
 	"time"
 )
@@ -35,7 +35,7 @@ func TestTheNextAttemptIsHeard(t *testing.T) {
 
 func TestTheStreamIsOfTheAttempt(t *testing.T) {
 	now := time.Now()
-	j := &job{order: &stewardpb.PrepareJob{Job: &scorev1.Prepare{Attempt: 3}}}
+	j := &job{order: &stewardpb.PrepareJob{Job: &agentpb.Prepare{Attempt: 3}}}
 	m, _, err := newMessages(j, now).endpoint.Send(now, reliable.Peer{Job: 2}, nil, reliable.SendOptions{})
 	if err != nil || m.Stream != streamOf(3, now) {
 		t.Errorf("stream %x, %v", m.Stream, err)

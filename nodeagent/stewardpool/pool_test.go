@@ -12,6 +12,7 @@ import (
 	"score/nodeagent/steward"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"sync/atomic"
@@ -93,7 +94,7 @@ func serveFresh(t *testing.T, p *Pool, user uint32, script string) *Steward {
 
 func serveBy(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Steward {
 	t.Helper()
-	prepared, done := make(chan *scorev1.Prepared, 1), make(chan struct{})
+	prepared, done := make(chan *agentpb.Prepared, 1), make(chan struct{})
 	s, err := p.Claim(t.Context(), user, fresh, client.Events{
 		Message: func(m *stewardpb.FromSteward) {
 			switch {
@@ -112,7 +113,7 @@ func serveBy(t *testing.T, p *Pool, user uint32, fresh bool, script string) *Ste
 	if err := s.Prepare(&stewardpb.PrepareJob{
 		Node: "n1", CpuIds: []uint32{0}, Cgroup: group, MemoryCgroup: memory,
 		Files: mpidirs.Name(mpidirs.Prefix(p.options.Cluster, "n1", p.options.RunDir), 7),
-		Job: &scorev1.Prepare{
+		Job: &agentpb.Prepare{
 			JobId: 7,
 			// The pool is told who submits; the process may be anybody's here.
 			User:   &scorev1.Identity{Uid: uint32(unix.Getuid()), Gid: uint32(unix.Getgid())},

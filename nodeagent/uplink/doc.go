@@ -8,7 +8,7 @@
 //	link := uplink.New(uplink.Options{
 //		Servers: []string{"http://127.0.0.1:7420"},
 //		Client:  client, // speaks HTTP/2
-//		Hello:   func() *scorev1.Hello { return hello },
+//		Hello:   func() *agentpb.Hello { return hello },
 //		Handler: jobs,
 //		Clock:   clock,
 //		Now:     monotonicNanos,

@@ -1,10 +1,10 @@
 package uplink
 
-import "score/scored/api/scorev1"
+import "score/scored/api/agentpb"
 
 // merge joins consecutive messages about ends of ranks into one, since a message costs both sides
 // more than its data. It reuses the slice, but does not change the messages, which others keep.
-func merge(messages []*scorev1.AgentMessage) []*scorev1.AgentMessage {
+func merge(messages []*agentpb.AgentMessage) []*agentpb.AgentMessage {
 	merged := messages[:0]
 	for i := 0; i < len(messages); {
 		end := i
@@ -16,12 +16,12 @@ func merge(messages []*scorev1.AgentMessage) []*scorev1.AgentMessage {
 			i++
 			continue
 		}
-		exits := make([]*scorev1.RankExited, 0, end-i)
+		exits := make([]*agentpb.RankExited, 0, end-i)
 		for _, message := range messages[i:end] {
 			exits = append(exits, message.GetRankExited())
 		}
-		merged = append(merged, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RanksExited{
-			RanksExited: &scorev1.RanksExited{Exits: exits},
+		merged = append(merged, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_RanksExited{
+			RanksExited: &agentpb.RanksExited{Exits: exits},
 		}})
 		i = end
 	}

@@ -1,7 +1,7 @@
 package uplink
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"testing"
 
@@ -13,15 +13,15 @@ import (
 func TestMerge(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var want []uint32 // 0: no end of a rank
-		var messages []*scorev1.AgentMessage
+		var messages []*agentpb.AgentMessage
 		for _, rank := range rapid.SliceOf(rapid.Uint32Range(0, 3)).Draw(t, "messages") {
 			want = append(want, rank)
 			if rank == 0 {
-				messages = append(messages, &scorev1.AgentMessage{})
+				messages = append(messages, &agentpb.AgentMessage{})
 				continue
 			}
-			messages = append(messages, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{
-				RankExited: &scorev1.RankExited{Rank: rank},
+			messages = append(messages, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankExited{
+				RankExited: &agentpb.RankExited{Rank: rank},
 			}})
 		}
 		var got []uint32

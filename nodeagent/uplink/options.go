@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"score/nodeagent/clock"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 
 	"connectrpc.com/connect"
 	"go.uber.org/zap"
@@ -14,11 +14,11 @@ import (
 type Handler interface {
 	// Welcome begins a stream, which takes no messages yet: nothing can be said about a job that the
 	// handler ends because the leader does not know it.
-	Welcome(*scorev1.Welcome)
+	Welcome(*agentpb.Welcome)
 	// Opened follows. The handler must repeat the messages that an earlier stream may have lost.
 	Opened()
 	// Message handles every later message except Pong.
-	Message(*scorev1.ServerMessage)
+	Message(*agentpb.ServerMessage)
 	// Lost reports the end of a stream that was welcomed.
 	Lost()
 }
@@ -47,7 +47,7 @@ type Options struct {
 	// after a server has refused the node, since the handshake gives no reason.
 	Revoked func(ctx context.Context, server string) bool
 	// Hello returns the node's introduction; it is called for every stream.
-	Hello   func() *scorev1.Hello
+	Hello   func() *agentpb.Hello
 	Handler Handler
 	Clock   Clock
 	// Problems, if not nil, returns a sentence for each present problem of the node, which pings

@@ -3,7 +3,7 @@ package uplink
 import (
 	"math"
 	"score/scored/api"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 )
 
@@ -15,8 +15,8 @@ type queue struct {
 	mu       sync.Mutex
 	overflow func() // nil while there is no stream
 	limit    int    // of waiting
-	waiting  []*scorev1.AgentMessage
-	spare    []*scorev1.AgentMessage // the slice of the previous take, for reuse
+	waiting  []*agentpb.AgentMessage
+	spare    []*agentpb.AgentMessage // the slice of the previous take, for reuse
 }
 
 func newQueue() queue {
@@ -46,7 +46,7 @@ func (q *queue) close() {
 	q.waiting = q.waiting[:0]
 }
 
-func (q *queue) push(message *scorev1.AgentMessage) {
+func (q *queue) push(message *agentpb.AgentMessage) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.overflow == nil {
@@ -65,7 +65,7 @@ func (q *queue) push(message *scorev1.AgentMessage) {
 }
 
 // take returns all waiting messages in order; the slice is valid until the next take.
-func (q *queue) take() []*scorev1.AgentMessage {
+func (q *queue) take() []*agentpb.AgentMessage {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	taken := q.waiting

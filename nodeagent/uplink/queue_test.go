@@ -2,7 +2,7 @@ package uplink
 
 import (
 	"score/scored/api"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,12 +10,12 @@ import (
 
 func TestQueueWithoutStreamHoldsNothing(t *testing.T) {
 	q := newQueue()
-	q.push(&scorev1.AgentMessage{})
+	q.push(&agentpb.AgentMessage{})
 	q.open(func() {})
 	if got := q.take(); len(got) != 0 {
 		t.Errorf("took %d messages", len(got))
 	}
-	q.push(&scorev1.AgentMessage{})
+	q.push(&agentpb.AgentMessage{})
 	q.close()
 	q.open(func() {})
 	if got := q.take(); len(got) != 0 {
@@ -26,10 +26,10 @@ func TestQueueWithoutStreamHoldsNothing(t *testing.T) {
 func TestQueueKeepsOrder(t *testing.T) {
 	q := newQueue()
 	q.open(func() { t.Error("overflow") })
-	var pushed, taken []*scorev1.AgentMessage
+	var pushed, taken []*agentpb.AgentMessage
 	for round := range 5 {
 		for range round + 1 {
-			m := &scorev1.AgentMessage{}
+			m := &agentpb.AgentMessage{}
 			pushed = append(pushed, m)
 			q.push(m)
 		}
@@ -48,7 +48,7 @@ func TestQueueOverflowsOnce(t *testing.T) {
 	overflows := 0
 	q.open(func() { overflows++ })
 	q.bound()
-	m := &scorev1.AgentMessage{}
+	m := &agentpb.AgentMessage{}
 	for range api.MaxQueued {
 		q.push(m)
 	}
@@ -71,7 +71,7 @@ func TestQueueTakesWhatIsRepeated(t *testing.T) {
 	q := newQueue()
 	overflows := 0
 	q.open(func() { overflows++ })
-	m := &scorev1.AgentMessage{}
+	m := &agentpb.AgentMessage{}
 	for range 2 * api.MaxQueued {
 		q.push(m)
 	}

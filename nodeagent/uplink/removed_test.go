@@ -7,9 +7,9 @@ import (
 	"net"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
 	"score/scored/api/transport/h2"
 	"strings"
 	"sync"
@@ -25,7 +25,7 @@ func runLink(t *testing.T, own *pki.Credentials, revoked func(context.Context, s
 	client := h2.NewClient(own, pki.Server)
 	link := uplink.New(uplink.Options{
 		Servers: servers, Client: client, Revoked: revoked, Handler: n, Clock: n,
-		Hello: func() *scorev1.Hello { return &scorev1.Hello{Node: "n1", Cluster: "lab"} },
+		Hello: func() *agentpb.Hello { return &agentpb.Hello{Node: "n1", Cluster: "lab"} },
 		Now:   func() int64 { return time.Since(began).Nanoseconds() },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -88,7 +88,7 @@ func TestRemovedIsNotAsked(t *testing.T) {
 // A leader that refuses the node is asked whether it was removed, before the refusal counts.
 func TestRemovedWhileConnected(t *testing.T) {
 	for _, revoked := range []bool{true, false} {
-		leader := leadertest.Start(t, leadertest.Options{Refuse: func(*scorev1.Hello) string { return "go away" }})
+		leader := leadertest.Start(t, leadertest.Options{Refuse: func(*agentpb.Hello) string { return "go away" }})
 		result := runLink(t, nil, func(context.Context, string) bool { return revoked }, leader.URL())
 		err := await(t, "end of Run", result)
 		if errors.Is(err, uplink.ErrRemoved) != revoked || !revoked && !strings.Contains(err.Error(), "go away") {

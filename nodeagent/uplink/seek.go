@@ -2,8 +2,8 @@ package uplink
 
 import (
 	"context"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -83,8 +83,8 @@ func (s *seeker) askOne(ctx context.Context, url string) (address string) {
 	if after > 0 && !s.welcomed.Load() {
 		after--
 	}
-	client := scorev1connect.NewAgentServiceClient(s.link.options.Client, url, s.link.options.ClientOptions...)
-	reply, err := client.FindLeader(ctx, connect.NewRequest(&scorev1.FindLeaderRequest{AfterTerm: after}))
+	client := agentpbconnect.NewAgentServiceClient(s.link.options.Client, url, s.link.options.ClientOptions...)
+	reply, err := client.FindLeader(ctx, connect.NewRequest(&agentpb.FindLeaderRequest{AfterTerm: after}))
 	if err != nil || reply.Msg.GetTerm() <= after || s.link.servers.url(reply.Msg.GetAddress()) == s.from {
 		return ""
 	}

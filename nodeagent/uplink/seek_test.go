@@ -5,8 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,23 +16,23 @@ import (
 
 // follower is a server that answers questions as it likes.
 type follower struct {
-	scorev1connect.UnimplementedAgentServiceHandler
+	agentpbconnect.UnimplementedAgentServiceHandler
 	answer func(ctx context.Context, after uint64) (term uint64, address string, err error)
 }
 
-func (f follower) FindLeader(ctx context.Context, r *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+func (f follower) FindLeader(ctx context.Context, r *connect.Request[agentpb.FindLeaderRequest]) (*connect.Response[agentpb.FindLeaderResponse], error) {
 	term, address, err := f.answer(ctx, r.Msg.GetAfterTerm())
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.FindLeaderResponse{Term: term, Address: address}), nil
+	return connect.NewResponse(&agentpb.FindLeaderResponse{Term: term, Address: address}), nil
 }
 
 // network has servers by host.
 type network map[string]follower
 
 func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, handler := scorev1connect.NewAgentServiceHandler(n[r.URL.Host])
+	_, handler := agentpbconnect.NewAgentServiceHandler(n[r.URL.Host])
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, r)
 	return w.Result(), nil

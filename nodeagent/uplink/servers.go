@@ -2,7 +2,7 @@ package uplink
 
 import (
 	"net"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"strings"
 	"sync"
@@ -93,7 +93,7 @@ func isAddress(text string) bool {
 	return err == nil && host != "" && port != "" && !strings.ContainsAny(text, "/?#@ ")
 }
 
-func (l *Link) learn(m *scorev1.Servers) {
+func (l *Link) learn(m *agentpb.Servers) {
 	if m == nil || !l.servers.learn(m.GetAddresses()) || l.options.Learnt == nil {
 		return
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"score/nodeagent/clock"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/transport/h2"
 	"score/scored/hosttime"
 	"slices"
@@ -40,7 +40,7 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 	seeking.Go(func() { seek.run(ctx) })
 	defer func() { cancel(nil); seeking.Wait() }()
 
-	stream := scorev1connect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...).Connect(ctx)
+	stream := agentpbconnect.NewAgentServiceClient(l.options.Client, server, l.options.ClientOptions...).Connect(ctx)
 	closed := h2.CloseWith(ctx, stream)
 	defer func() { cancel(nil); <-closed }()
 	welcome, err := l.introduce(ctx, stream)
@@ -75,9 +75,9 @@ func (l *Link) session(ctx context.Context, server string) (bool, error) {
 }
 
 // introduce sends Hello, and returns the leader's welcome.
-func (l *Link) introduce(ctx context.Context, stream *stream) (*scorev1.Welcome, error) {
+func (l *Link) introduce(ctx context.Context, stream *stream) (*agentpb.Welcome, error) {
 	// A failed Send is io.EOF; Receive returns the reason.
-	_ = stream.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: l.options.Hello()}})
+	_ = stream.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: l.options.Hello()}})
 	first, err := stream.Receive()
 	if err != nil {
 		return nil, causeOf(ctx, err)
@@ -87,14 +87,14 @@ func (l *Link) introduce(ctx context.Context, stream *stream) (*scorev1.Welcome,
 
 // welcomeOf returns the welcome in a server's answer to Hello. The error is the reason why there is
 // no valid one.
-func (l *Link) welcomeOf(first *scorev1.ServerMessage) (*scorev1.Welcome, error) {
+func (l *Link) welcomeOf(first *agentpb.ServerMessage) (*agentpb.Welcome, error) {
 	switch m := first.Message.(type) {
-	case *scorev1.ServerMessage_Refused:
+	case *agentpb.ServerMessage_Refused:
 		return nil, fmt.Errorf("%w: %s", ErrRefused, m.Refused)
-	case *scorev1.ServerMessage_Redirect:
+	case *agentpb.ServerMessage_Redirect:
 		l.servers.redirect(m.Redirect.GetAddress())
 		return nil, errOther
-	case *scorev1.ServerMessage_Welcome:
+	case *agentpb.ServerMessage_Welcome:
 		if m.Welcome.GetTerm() < l.term.Load() {
 			return nil, errOld
 		}
@@ -112,7 +112,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-type stream = connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+type stream = connect.BidiStreamForClient[agentpb.AgentMessage, agentpb.ServerMessage]
 
 func (l *Link) receiveAll(stream *stream) error {
 	for {
@@ -121,15 +121,15 @@ func (l *Link) receiveAll(stream *stream) error {
 			return err
 		}
 		switch m := message.Message.(type) {
-		case *scorev1.ServerMessage_Pong:
+		case *agentpb.ServerMessage_Pong:
 			now := l.options.Now()
 			l.lastHeard.Store(now)
 			l.options.Clock.Sample(m.Pong.GetTerm(), m.Pong.GetAgentNanos(), sampleOf(m.Pong, now))
-		case *scorev1.ServerMessage_Servers:
+		case *agentpb.ServerMessage_Servers:
 			l.learn(m.Servers)
-		case *scorev1.ServerMessage_Refused:
+		case *agentpb.ServerMessage_Refused:
 			return fmt.Errorf("%w: %s", ErrRefused, m.Refused)
-		case *scorev1.ServerMessage_Welcome, *scorev1.ServerMessage_Redirect:
+		case *agentpb.ServerMessage_Welcome, *agentpb.ServerMessage_Redirect:
 			return errUnasked
 		default:
 			l.options.Handler.Message(message)
@@ -139,7 +139,7 @@ func (l *Link) receiveAll(stream *stream) error {
 
 // sampleOf returns the times of a heartbeat whose answer came now. A server of an earlier version
 // sends only the time at which the answer left.
-func sampleOf(pong *scorev1.Pong, now int64) clock.Sample {
+func sampleOf(pong *agentpb.Pong, now int64) clock.Sample {
 	sent, left := pong.GetAgentNanos(), pong.GetClusterNanos()
 	if sharesClock(pong, sent, now) {
 		return clock.Sample{Sent: pong.GetBeforeNanos(), Arrived: left, Left: left, Received: pong.GetAfterNanos()}
@@ -153,7 +153,7 @@ func sampleOf(pong *scorev1.Pong, now int64) clock.Sample {
 
 // sharesClock reports whether the server has the same monotonic clock as this agent: it is on the
 // same host, and has read the clock while the heartbeat was under way.
-func sharesClock(pong *scorev1.Pong, sent, now int64) bool {
+func sharesClock(pong *agentpb.Pong, sent, now int64) bool {
 	return pong.GetHost() != "" && pong.GetHost() == hosttime.Host() &&
 		sent <= pong.GetBeforeNanos() && pong.GetBeforeNanos() <= pong.GetAfterNanos() && pong.GetAfterNanos() <= now
 }
@@ -206,13 +206,13 @@ func (l *Link) beat(cancel context.CancelCauseFunc, stream *stream, beat *heartb
 	return stream.Send(l.ping(beat.next()))
 }
 
-func (l *Link) ping(sequence uint64) *scorev1.AgentMessage {
+func (l *Link) ping(sequence uint64) *agentpb.AgentMessage {
 	offset, errorBound, roundTrip := l.options.Clock.Reading()
 	var troubles []string
 	if l.options.Problems != nil {
 		troubles = l.options.Problems()
 	}
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{
 		Troubles:       troubles,
 		Sequence:       sequence,
 		OffsetNanos:    offset,

@@ -3,7 +3,7 @@ package uplink
 import (
 	"context"
 	"errors"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync/atomic"
 	"time"
 
@@ -36,7 +36,7 @@ func (l *Link) Servers() []string { return l.servers.list() }
 
 // Send queues a message for the leader. It never blocks: without a stream it drops the message, and
 // if api.MaxQueued messages wait it ends the stream, so that everything is sent again on the next one.
-func (l *Link) Send(message *scorev1.AgentMessage) {
+func (l *Link) Send(message *agentpb.AgentMessage) {
 	l.queue.push(message)
 }
 

@@ -6,7 +6,7 @@ import (
 	"score/nodeagent/clock"
 	"score/nodeagent/leadertest"
 	"score/nodeagent/uplink"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/api/transport/h2"
 	"strings"
 	"sync"
@@ -19,32 +19,32 @@ import (
 
 // node records what a link tells it.
 type node struct {
-	welcomes chan *scorev1.Welcome
-	messages chan *scorev1.ServerMessage
+	welcomes chan *agentpb.Welcome
+	messages chan *agentpb.ServerMessage
 	lost     chan struct{}
 	samples  chan uint64 // terms
-	welcome  *scorev1.Welcome
+	welcome  *agentpb.Welcome
 
 	onWelcome func() // nil: nothing
 }
 
 func newNode() *node {
 	return &node{
-		welcomes: make(chan *scorev1.Welcome, 16),
-		messages: make(chan *scorev1.ServerMessage, 16),
+		welcomes: make(chan *agentpb.Welcome, 16),
+		messages: make(chan *agentpb.ServerMessage, 16),
 		lost:     make(chan struct{}, 16),
 		samples:  make(chan uint64, 1024),
 	}
 }
 
-func (n *node) Welcome(w *scorev1.Welcome) {
+func (n *node) Welcome(w *agentpb.Welcome) {
 	n.welcome = w
 	if n.onWelcome != nil {
 		n.onWelcome()
 	}
 }
 func (n *node) Opened()                          { n.welcomes <- n.welcome }
-func (n *node) Message(m *scorev1.ServerMessage) { n.messages <- m }
+func (n *node) Message(m *agentpb.ServerMessage) { n.messages <- m }
 func (n *node) Lost()                            { n.lost <- struct{}{} }
 
 func (n *node) Sample(term uint64, sent int64, s clock.Sample) {
@@ -62,7 +62,7 @@ func run(t *testing.T, n *node, servers ...string) (*uplink.Link, <-chan error) 
 	link := uplink.New(uplink.Options{
 		Servers: servers,
 		Client:  h2.NewClient(nil),
-		Hello:   func() *scorev1.Hello { return &scorev1.Hello{Node: "n1", Cluster: "lab", Version: "1"} },
+		Hello:   func() *agentpb.Hello { return &agentpb.Hello{Node: "n1", Cluster: "lab", Version: "1"} },
 		Handler: n,
 		Clock:   n,
 		Now:     func() int64 { return time.Since(began).Nanoseconds() },
@@ -86,12 +86,12 @@ func await[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-func note(text string) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{Text: text}}}
+func note(text string) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: &agentpb.JobNote{Text: text}}}
 }
 
-func kill(job uint64) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: job}}}
+func kill(job uint64) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Kill{Kill: &agentpb.Kill{JobId: job}}}
 }
 
 func TestMessagesPassBothWays(t *testing.T) {
@@ -190,7 +190,7 @@ func TestSilentLeaderIsLeft(t *testing.T) {
 
 func TestRefusalEndsRun(t *testing.T) {
 	const sentence = "a node named n1 is connected already"
-	leader := leadertest.Start(t, leadertest.Options{Refuse: func(*scorev1.Hello) string { return sentence }})
+	leader := leadertest.Start(t, leadertest.Options{Refuse: func(*agentpb.Hello) string { return sentence }})
 	_, result := run(t, newNode(), leader.URL())
 	err := await(t, "end of Run", result)
 	if !errors.Is(err, uplink.ErrRefused) || !strings.Contains(err.Error(), sentence) {
@@ -244,7 +244,7 @@ func TestEndOfContextIsNoError(t *testing.T) {
 			link := uplink.New(uplink.Options{
 				Servers: []string{url},
 				Client:  h2.NewClient(nil),
-				Hello:   func() *scorev1.Hello { return &scorev1.Hello{} },
+				Hello:   func() *agentpb.Hello { return &agentpb.Hello{} },
 				Handler: newNode(),
 				Clock:   newNode(),
 				Now:     func() int64 { return 0 },

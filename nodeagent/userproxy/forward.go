@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"score/scored/api"
-	"score/scored/api/identity/access"
 	"score/scored/api/transport/forward"
 	"slices"
 	"strconv"
@@ -71,7 +70,7 @@ func (f *forwarder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve checks the call and forwards it. The error is for the caller.
 func (c *call) serve() (err error) {
-	if err := access.ByAgent(c.r.URL.Path); err != nil {
+	if err := api.ByAgent(c.r.URL.Path); err != nil {
 		return err
 	}
 	if c.uid, err = userOf(c.r.Context()); err != nil {

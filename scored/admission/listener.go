@@ -5,9 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
 	"score/scored/api/transport/handshake"
 	"sync"
 	"time"
@@ -129,7 +129,7 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 	ctx, cancel := context.WithTimeout(l.ctx, join.Timeout)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // wakes what waits
-	request := new(scorev1.JoinRequest)
+	request := new(agentpb.JoinRequest)
 	err := join.Read(conn, request)
 	if err == nil {
 		err = l.slot(ctx)
@@ -148,7 +148,7 @@ func (l *Listener) serveNewcomer(conn *tls.Conn) {
 	}
 	answer, err := l.registrar.receive(ctx, request)
 	if err != nil {
-		answer = &scorev1.JoinResponse{Refused: plain(err)}
+		answer = &agentpb.JoinResponse{Refused: plain(err)}
 		l.strangers.Warn("a newcomer was refused", zap.Stringer("from", conn.RemoteAddr()), zap.Error(err))
 	}
 	_ = join.Write(conn, answer) // a newcomer that went away has wasted its token

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
 	"score/scored/state"
 	"strings"
 	"sync"
@@ -305,7 +305,7 @@ func TestServerJoins(t *testing.T) {
 // elsewhere is the registrar of another server.
 type elsewhere struct{ asked []string }
 
-func (e *elsewhere) Admit(_ context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (e *elsewhere) Admit(_ context.Context, r *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
 	e.asked = append(e.asked, r.GetName())
 	return nil, connect.NewError(connect.CodePermissionDenied, errNo)
 }
@@ -350,7 +350,7 @@ type changingPeer struct {
 	asked *int
 }
 
-func (c changingPeer) Admit(context.Context, *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (c changingPeer) Admit(context.Context, *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
 	*c.asked++
 	return nil, errChanged
 }
@@ -422,7 +422,7 @@ func TestRevoked(t *testing.T) {
 	if got, err := join.Revoked(t.Context(), o.Addresses()[0], foreign); got || pki.FaultOf(err) != pki.FaultForeign {
 		t.Errorf("a server of another cluster was believed: %v, %v", got, err)
 	}
-	if _, err := o.receive(t.Context(), &scorev1.JoinRequest{Serial: make([]byte, maxSerial+1)}); err == nil {
+	if _, err := o.receive(t.Context(), &agentpb.JoinRequest{Serial: make([]byte, maxSerial+1)}); err == nil {
 		t.Error("a number of any length is looked for")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
@@ -53,7 +54,7 @@ type Options struct {
 
 // PeerRegistrar is the registrar of another server.
 type PeerRegistrar interface {
-	Admit(context.Context, *scorev1.JoinRequest) (*scorev1.JoinResponse, error)
+	Admit(context.Context, *agentpb.JoinRequest) (*agentpb.JoinResponse, error)
 	// Renew signs the next certificate of this server.
 	Renew(ctx context.Context, request []byte) ([]byte, error)
 }
@@ -137,7 +138,7 @@ const (
 
 // receive answers a newcomer, or forwards its request to the leader. It repeats requests that met a
 // change of the leadership: who is refused does not come again.
-func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (r *Registrar) receive(ctx context.Context, request *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
 	if serial := request.GetSerial(); len(serial) > 0 {
 		return r.revocation(serial)
 	}
@@ -154,7 +155,7 @@ func (r *Registrar) receive(ctx context.Context, request *scorev1.JoinRequest) (
 	}
 }
 
-func (r *Registrar) decide(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (r *Registrar) decide(ctx context.Context, request *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
 	if other := r.elsewhere(); other != nil {
 		return other.Admit(ctx, request)
 	}
@@ -167,7 +168,7 @@ const maxSerial = 20
 // revocation reports whether a certificate was revoked: its owner is refused in the handshake,
 // which gives no reason. The answer of any server is valid, since revocation is final. Only the
 // owner knows the number.
-func (r *Registrar) revocation(serial []byte) (*scorev1.JoinResponse, error) {
+func (r *Registrar) revocation(serial []byte) (*agentpb.JoinResponse, error) {
 	if len(serial) > maxSerial {
 		return nil, fmt.Errorf(
 			"a certificate's number has up to %d bytes, and this one %d",
@@ -175,7 +176,7 @@ func (r *Registrar) revocation(serial []byte) (*scorev1.JoinResponse, error) {
 			len(serial),
 		) //nolint:err113 // for nobody but whoever made the number up
 	}
-	return &scorev1.JoinResponse{Revoked: r.Credentials.IsRevoked(serial)}, nil
+	return &agentpb.JoinResponse{Revoked: r.Credentials.IsRevoked(serial)}, nil
 }
 
 func (r *Registrar) elsewhere() PeerRegistrar {
@@ -186,7 +187,7 @@ func (r *Registrar) elsewhere() PeerRegistrar {
 }
 
 // Admit answers a newcomer.
-func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
+func (r *Registrar) Admit(ctx context.Context, request *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
 	role, err := pki.ParseRole(request.GetRole())
 	if err != nil {
 		return nil, err
@@ -209,7 +210,7 @@ func (r *Registrar) Admit(ctx context.Context, request *scorev1.JoinRequest) (*s
 	if err := r.Leader.Admit(ctx, request.GetTokenId(), request.GetSecret(), record); err != nil {
 		return nil, err
 	}
-	answer := &scorev1.JoinResponse{Authority: r.Authority.Certificate().Raw, Certificate: signed.Raw}
+	answer := &agentpb.JoinResponse{Authority: r.Authority.Certificate().Raw, Certificate: signed.Raw}
 	if role == pki.Server {
 		answer.ClusterKey = r.ClusterKey
 		// Any server may have to sign when it leads. A newcomer that shows the secret of a server's

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 	"time"
@@ -11,14 +12,14 @@ import (
 // Decoding works the same after Warm; its time is logged, since a machine under
 // load keeps no bound.
 func TestWarmMakesFirstUseCheap(t *testing.T) {
-	data, err := proto.Marshal(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: &scorev1.Prepare{
+	data, err := proto.Marshal(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Prepare{Prepare: &agentpb.Prepare{
 		JobId: 1, Spec: &scorev1.JobSpec{Argv: []string{"true"}}, User: &scorev1.Identity{Uid: 1},
 	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	Warm()
-	var m scorev1.ServerMessage
+	Warm(agentpb.File_score_v1_agent_proto)
+	var m agentpb.ServerMessage
 	start := time.Now()
 	if err := proto.Unmarshal(data, &m); err != nil {
 		t.Fatal(err)
@@ -31,6 +32,6 @@ func TestWarmMakesFirstUseCheap(t *testing.T) {
 
 func BenchmarkWarm(b *testing.B) {
 	for b.Loop() {
-		Warm()
+		Warm(agentpb.File_score_v1_agent_proto)
 	}
 }

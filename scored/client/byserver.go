@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"os"
 	"score/scored/api"
-	"score/scored/api/identity/access"
 )
 
 // byServer directs calls that agents refuse (those that need a role, and root's submissions) to the
@@ -22,7 +21,7 @@ type byServer struct {
 // RoundTrip implements http.RoundTripper.
 func (b *byServer) RoundTrip(r *http.Request) (*http.Response, error) {
 	bound := r.URL.Path == api.KeyedSubmit && os.Getuid() == 0
-	if !bound && access.ByAgent(r.URL.Path) == nil {
+	if !bound && api.ByAgent(r.URL.Path) == nil {
 		return b.any.RoundTrip(r)
 	}
 	if _, err := os.Stat(b.dialer.sockets[0]); err != nil {

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -100,7 +101,7 @@ func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 // onNote passes a node's sentence on to the user. It is one line, since a program may have written it
 // (PMIx_Log), and a second line would look like a sentence of somebody else. Nobody is attached to a
 // detached job whose output files cannot be written, so its end says that output is lost.
-func (c *controller) onNote(j *job, p *part, note *scorev1.JobNote) {
+func (c *controller) onNote(j *job, p *part, note *agentpb.JobNote) {
 	text := oneSentence(note.GetText())
 	c.warn(j, text)
 	if note.GetOutputLost() && j.unstored == "" {
@@ -130,8 +131,8 @@ func (c *controller) kill(j *job, reason string) {
 	}
 }
 
-func killMessage(id uint64, reason string) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Kill{Kill: &scorev1.Kill{JobId: id, Reason: reason}}}
+func killMessage(id uint64, reason string) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Kill{Kill: &agentpb.Kill{JobId: id, Reason: reason}}}
 }
 
 // becomeDone commits the verdict and releases the job's resources.

@@ -1,63 +1,64 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 )
 
 // onMessage handles an agent's message. It ignores messages of a link that was replaced.
-func (c *controller) onMessage(name string, link Link, m *scorev1.AgentMessage) {
+func (c *controller) onMessage(name string, link Link, m *agentpb.AgentMessage) {
 	n := c.nodes[name]
 	if n == nil || n.link != link {
 		return
 	}
 	n.lastMessage = c.now
 	switch m := m.GetMessage().(type) {
-	case *scorev1.AgentMessage_Ping:
+	case *agentpb.AgentMessage_Ping:
 		n.heartbeat(m.Ping)
-	case *scorev1.AgentMessage_Prepared:
+	case *agentpb.AgentMessage_Prepared:
 		c.onPrepared(n, m.Prepared)
-	case *scorev1.AgentMessage_Launched:
+	case *agentpb.AgentMessage_Launched:
 		c.onRanksLaunched(n, m.Launched)
-	case *scorev1.AgentMessage_RankExited:
+	case *agentpb.AgentMessage_RankExited:
 		c.onRankExited(n, m.RankExited)
-	case *scorev1.AgentMessage_RanksExited:
+	case *agentpb.AgentMessage_RanksExited:
 		for _, exit := range m.RanksExited.GetExits() {
 			c.onRankExited(n, exit)
 		}
-	case *scorev1.AgentMessage_NodeDone:
+	case *agentpb.AgentMessage_NodeDone:
 		c.onPartDone(n, m.NodeDone)
-	case *scorev1.AgentMessage_Abort:
+	case *agentpb.AgentMessage_Abort:
 		c.onAbortReport(n, m.Abort)
-	case *scorev1.AgentMessage_TimeUp:
+	case *agentpb.AgentMessage_TimeUp:
 		if j, p := c.partOf(n, m.TimeUp.GetJobId()); p != nil {
 			c.step(j, evTerminate{timeVerdict(j.spec)})
 		}
-	case *scorev1.AgentMessage_TimeNear:
+	case *agentpb.AgentMessage_TimeNear:
 		c.onTimeNear(n, m.TimeNear)
-	case *scorev1.AgentMessage_SwitchReport:
+	case *agentpb.AgentMessage_SwitchReport:
 		c.onUsage(n, m.SwitchReport)
-	case *scorev1.AgentMessage_Name:
+	case *agentpb.AgentMessage_Name:
 		c.onNameRequest(n, m.Name)
-	case *scorev1.AgentMessage_Places:
+	case *agentpb.AgentMessage_Places:
 		c.askPlaces(n, m.Places)
-	case *scorev1.AgentMessage_Spawn:
+	case *agentpb.AgentMessage_Spawn:
 		c.spawn(n, m.Spawn)
-	case *scorev1.AgentMessage_Note:
+	case *agentpb.AgentMessage_Note:
 		if j, p := c.partOf(n, m.Note.GetJobId()); p != nil {
 			c.onNote(j, p, m.Note)
 		}
-	case *scorev1.AgentMessage_RankStates:
+	case *agentpb.AgentMessage_RankStates:
 		c.onRankStates(n, m.RankStates)
-	case *scorev1.AgentMessage_Suspicion:
+	case *agentpb.AgentMessage_Suspicion:
 		c.onSuspicion(n, m.Suspicion)
-	case *scorev1.AgentMessage_Cut:
+	case *agentpb.AgentMessage_Cut:
 		c.onCut(n, m.Cut)
-	case *scorev1.AgentMessage_Channels:
+	case *agentpb.AgentMessage_Channels:
 		c.onChannels(n, m.Channels)
 	}
 }
 
-func (c *controller) onRanksLaunched(n *node, m *scorev1.Launched) {
+func (c *controller) onRanksLaunched(n *node, m *agentpb.Launched) {
 	if j, p := c.partOf(n, m.GetJobId()); p != nil {
 		c.onStartReport(j, p, m.GetStart())
 		c.step(j, evLaunched{p, m.GetAtNanos()})
@@ -66,7 +67,7 @@ func (c *controller) onRanksLaunched(n *node, m *scorev1.Launched) {
 
 // onTimeNear sends a job the signal that it asked for before its time limit. A node whose agent was
 // restarted meanwhile may ask a second time.
-func (c *controller) onTimeNear(n *node, m *scorev1.TimeNear) {
+func (c *controller) onTimeNear(n *node, m *agentpb.TimeNear) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil || j.state != running || j.spec.GetWarnSignal() == 0 {
 		return
@@ -74,7 +75,7 @@ func (c *controller) onTimeNear(n *node, m *scorev1.TimeNear) {
 	_ = c.signal(j, j.spec.GetWarnSignal()) // it runs
 }
 
-func (c *controller) onPartDone(n *node, m *scorev1.NodeDone) {
+func (c *controller) onPartDone(n *node, m *agentpb.NodeDone) {
 	if j, p := c.partOf(n, m.GetJobId()); p != nil {
 		c.onStartReport(j, p, m.GetStart())
 		c.step(j, evNodeDone{p, m.GetUsage()})
@@ -82,7 +83,7 @@ func (c *controller) onPartDone(n *node, m *scorev1.NodeDone) {
 }
 
 // onAbortReport handles the end of a job that a node asks for, or has come to without the leader.
-func (c *controller) onAbortReport(n *node, m *scorev1.Abort) {
+func (c *controller) onAbortReport(n *node, m *agentpb.Abort) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
@@ -99,7 +100,7 @@ func (c *controller) onAbortReport(n *node, m *scorev1.Abort) {
 	c.onAbort(j, p, m)
 }
 
-func (c *controller) onRankExited(n *node, exit *scorev1.RankExited) {
+func (c *controller) onRankExited(n *node, exit *agentpb.RankExited) {
 	if j, p := c.partOf(n, exit.GetJobId()); p != nil {
 		c.step(j, evExited{p, exit})
 	}
@@ -116,7 +117,7 @@ func (c *controller) partOf(n *node, id uint64) (*job, *part) {
 	return j, j.part(n.name)
 }
 
-func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
+func (c *controller) onPrepared(n *node, m *agentpb.Prepared) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
@@ -141,7 +142,7 @@ func (c *controller) onPrepared(n *node, m *scorev1.Prepared) {
 }
 
 // onUsage records the latest usage of running jobs.
-func (c *controller) onUsage(n *node, report *scorev1.SwitchReport) {
+func (c *controller) onUsage(n *node, report *agentpb.SwitchReport) {
 	for _, u := range report.GetUsage() {
 		if j := c.jobs[u.GetJobId()]; j != nil && j.active() {
 			if p := j.part(n.name); p != nil && !p.done {
@@ -151,6 +152,6 @@ func (c *controller) onUsage(n *node, report *scorev1.SwitchReport) {
 	}
 }
 
-func forgetMessage(id uint64) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Forget{Forget: &scorev1.Forget{JobId: id}}}
+func forgetMessage(id uint64) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Forget{Forget: &agentpb.Forget{JobId: id}}}
 }

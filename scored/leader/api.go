@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"slices"
@@ -124,7 +125,7 @@ func (c *controller) signal(j *job, signal int32) error {
 	}
 	for _, p := range j.parts {
 		if n := c.nodes[p.Node]; n != nil && !p.done {
-			c.send(n.link, signalMessage(&scorev1.SignalRanks{JobId: j.id, Signal: signal}))
+			c.send(n.link, signalMessage(&agentpb.SignalRanks{JobId: j.id, Signal: signal}))
 		}
 	}
 	for _, child := range j.children {
@@ -133,8 +134,8 @@ func (c *controller) signal(j *job, signal int32) error {
 	return nil
 }
 
-func signalMessage(m *scorev1.SignalRanks) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Signal{Signal: m}}
+func signalMessage(m *agentpb.SignalRanks) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Signal{Signal: m}}
 }
 
 // endSignals are the signals that ask a program to end.

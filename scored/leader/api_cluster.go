@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"maps"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/idle"
 )
@@ -41,7 +42,7 @@ func (l *Leader) Stats(ctx context.Context) (Stats, error) {
 
 // Connect starts an agent's stream; serial is the serial number of the agent's certificate, or nil
 // without certificates. A refusal is a sentence for the agent's log.
-func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byte, link Link) (refusal string, err error) {
+func (l *Leader) Connect(ctx context.Context, hello *agentpb.Hello, serial []byte, link Link) (refusal string, err error) {
 	return atOnce(ctx, l, func(c *controller) (string, error) {
 		if c.members.isRevoked(serial) {
 			return nodeRevoked, nil
@@ -51,7 +52,7 @@ func (l *Leader) Connect(ctx context.Context, hello *scorev1.Hello, serial []byt
 }
 
 // Receive handles a message of a connected agent.
-func (l *Leader) Receive(ctx context.Context, node string, link Link, message *scorev1.AgentMessage) error {
+func (l *Leader) Receive(ctx context.Context, node string, link Link, message *agentpb.AgentMessage) error {
 	return l.do(ctx, func(c *controller) { c.onMessage(node, link, message) })
 }
 

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"strings"
 	"testing"
@@ -118,7 +119,7 @@ func TestUnknownAndFinishedJobs(t *testing.T) {
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		link := join(t, l, "n1")
 		over := runJob(t, l, link, jobSpec(1))
-		deliver(t, l, "n1", link, exits(&scorev1.RankExited{JobId: over, ExitCode: 3}), nodeDone(over))
+		deliver(t, l, "n1", link, exits(&agentpb.RankExited{JobId: over, ExitCode: 3}), nodeDone(over))
 		time.Sleep(time.Second)
 
 		if err := l.Cancel(t.Context(), over, owner, "ada"); !errors.Is(err, ErrState) {
@@ -182,12 +183,12 @@ func TestRankStatesComeFromAllNodesOrInTime(t *testing.T) {
 		id := mustSubmit(t, l, jobSpec(4))
 		deliver(t, l, "n1", first, prepared(id))
 		deliver(t, l, "n2", second, prepared(id))
-		answer := func(request uint64, ranks ...uint32) *scorev1.AgentMessage {
-			reply := &scorev1.RankStatesReply{Request: request, GangOn: true}
+		answer := func(request uint64, ranks ...uint32) *agentpb.AgentMessage {
+			reply := &agentpb.RankStatesReply{Request: request, GangOn: true}
 			for _, rank := range ranks {
 				reply.Ranks = append(reply.Ranks, &scorev1.RankState{Rank: rank, State: "running"})
 			}
-			return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: reply}}
+			return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankStates{RankStates: reply}}
 		}
 		asked := func() chan []*scorev1.RankState {
 			states := make(chan []*scorev1.RankState, 1)
@@ -331,20 +332,20 @@ func TestViews(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*scorev1.Hello)
+		change func(*agentpb.Hello)
 		want   string
 	}{
-		{"another cluster", func(h *scorev1.Hello) { h.Cluster = "den" }, `this is the cluster "lab", and the agent belongs to "den"`},
+		{"another cluster", func(h *agentpb.Hello) { h.Cluster = "den" }, `this is the cluster "lab", and the agent belongs to "den"`},
 		{
-			"later protocols", func(h *scorev1.Hello) { h.Version, h.ProtocolOldest, h.ProtocolNewest = "v9", 98, 99 },
+			"later protocols", func(h *agentpb.Hello) { h.Version, h.ProtocolOldest, h.ProtocolNewest = "v9", 98, 99 },
 			"the server is too old: its version v1 understands protocols 1 to 2, and the agent, version v9, at least protocol 98; upgrade the server",
 		},
-		{"bad name", func(h *scorev1.Hello) { h.Node = "a/b" }, `the node name "a/b"`},
-		{"long name", func(h *scorev1.Hello) { h.Node = strings.Repeat("n", 1000) }, "may have up to 63"},
-		{"no CPUs", func(h *scorev1.Hello) { h.Cpus = 0 }, "0 CPUs"},
-		{"too many channels", func(h *scorev1.Hello) { h.Channels = 2000 }, "2000 channels"},
-		{"no address", func(h *scorev1.Hello) { h.Address = "" }, "address"},
-		{"taken", func(h *scorev1.Hello) { h.Node, h.BootId = "n1", "boot2" }, "a node named n1 is connected already"},
+		{"bad name", func(h *agentpb.Hello) { h.Node = "a/b" }, `the node name "a/b"`},
+		{"long name", func(h *agentpb.Hello) { h.Node = strings.Repeat("n", 1000) }, "may have up to 63"},
+		{"no CPUs", func(h *agentpb.Hello) { h.Cpus = 0 }, "0 CPUs"},
+		{"too many channels", func(h *agentpb.Hello) { h.Channels = 2000 }, "2000 channels"},
+		{"no address", func(h *agentpb.Hello) { h.Address = "" }, "address"},
+		{"taken", func(h *agentpb.Hello) { h.Node, h.BootId = "n1", "boot2" }, "a node named n1 is connected already"},
 	}
 	bench(t, func(t *testing.T, l *Leader, r *fakeReplica) {
 		join(t, l, "n1")

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"cmp"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"time"
@@ -58,7 +59,7 @@ func (all *asks) end(id uint64) {
 }
 
 // sendAsk sends the question to a node, and reports whether that is connected.
-func (c *controller) sendAsk(a *ask, n *node, message *scorev1.ServerMessage) bool {
+func (c *controller) sendAsk(a *ask, n *node, message *agentpb.ServerMessage) bool {
 	if !n.connected() {
 		return false
 	}
@@ -87,8 +88,8 @@ func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankSta
 	}
 	for _, p := range j.parts {
 		if !j.forgotten {
-			c.sendAsk(a, c.nodes[p.Node], &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskRankStates{
-				AskRankStates: &scorev1.AskRankStates{Request: a.id, JobId: j.id},
+			c.sendAsk(a, c.nodes[p.Node], &agentpb.ServerMessage{Message: &agentpb.ServerMessage_AskRankStates{
+				AskRankStates: &agentpb.AskRankStates{Request: a.id, JobId: j.id},
 			}})
 		}
 	}
@@ -96,7 +97,7 @@ func (c *controller) askRanks(j *job, answered func(*scorev1.AttachEvent_RankSta
 }
 
 // onRankStates handles a node's answer.
-func (c *controller) onRankStates(n *node, m *scorev1.RankStatesReply) {
+func (c *controller) onRankStates(n *node, m *agentpb.RankStatesReply) {
 	if j := c.jobs[m.GetJobId()]; j != nil {
 		if p := j.part(n.name); p != nil {
 			c.onStartReport(j, p, m.GetStart())

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 )
@@ -49,7 +50,7 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 		response := &scorev1.ListChannelsResponse{Channels: a.channels, Silent: silent}
 		c.call(func(error) { answered(response) })
 	}
-	questions := make(map[string]*scorev1.AskChannels)
+	questions := make(map[string]*agentpb.AskChannels)
 	for _, j := range jobs {
 		for _, p := range j.parts {
 			if j.forgotten || r.GetNode() != "" && r.GetNode() != p.Node {
@@ -57,14 +58,14 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 			}
 			q := questions[p.Node]
 			if q == nil {
-				q = &scorev1.AskChannels{Request: a.id, OneRank: r.GetOneRank(), Rank: r.GetRank()}
+				q = &agentpb.AskChannels{Request: a.id, OneRank: r.GetOneRank(), Rank: r.GetRank()}
 				questions[p.Node] = q
 			}
 			q.JobIds = append(q.JobIds, j.id)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
-		question := &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskChannels{AskChannels: questions[name]}}
+		question := &agentpb.ServerMessage{Message: &agentpb.ServerMessage_AskChannels{AskChannels: questions[name]}}
 		if !c.sendAsk(a, c.nodes[name], question) {
 			unconnected = append(unconnected, name)
 		}
@@ -73,7 +74,7 @@ func (c *controller) askChannels(jobs []*job, r *scorev1.ListChannelsRequest, an
 }
 
 // onChannels handles a node's answer.
-func (c *controller) onChannels(n *node, m *scorev1.ChannelsReply) {
+func (c *controller) onChannels(n *node, m *agentpb.ChannelsReply) {
 	c.asks.answer(n.name, m.GetRequest(), func(a *ask) {
 		for _, channel := range m.GetChannels() {
 			channel.Node = n.name

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"testing"
@@ -34,12 +35,12 @@ func TestChannelsAreToldToWhoControlsTheJob(t *testing.T) {
 		}()
 		first.until(t, "AskChannels 2 of [1]") // the first one was about no job
 		second.until(t, "AskChannels 2 of [1]")
-		reply := func(ranks ...uint32) *scorev1.AgentMessage {
-			m := &scorev1.ChannelsReply{Request: 2}
+		reply := func(ranks ...uint32) *agentpb.AgentMessage {
+			m := &agentpb.ChannelsReply{Request: 2}
 			for _, rank := range ranks {
 				m.Channels = append(m.Channels, &scorev1.ChannelState{JobId: id, Rank: rank, Channel: 1})
 			}
-			return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Channels{Channels: m}}
+			return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Channels{Channels: m}}
 		}
 		deliver(t, l, "n2", second, reply(3, 2))
 		response := <-answers // n1 does not answer in time

@@ -1,8 +1,8 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
-	"score/scored/api/scorev1"
 	"slices"
 )
 
@@ -20,7 +20,7 @@ const maxPlaceAsks = 1 << 12
 
 // askPlaces answers a job's rank where the ranks of another job of its user are, now or once that
 // job has its places. Jobs of other users count as nonexistent.
-func (c *controller) askPlaces(n *node, m *scorev1.PlacesRequest) {
+func (c *controller) askPlaces(n *node, m *agentpb.PlacesRequest) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
@@ -58,9 +58,9 @@ func (c *controller) answerPlaces(ask placeAsk, id uint64, of *job) {
 	if !n.connected() {
 		return // the rank's node asks again on its next stream
 	}
-	reply := &scorev1.PlacesReply{JobId: ask.job, Request: ask.request, OfJob: id}
+	reply := &agentpb.PlacesReply{JobId: ask.job, Request: ask.request, OfJob: id}
 	if of != nil && of.active() {
 		reply.Map = jobmap.Append(nil, c.nodePlaces(of))
 	}
-	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Places{Places: reply}})
+	c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Places{Places: reply}})
 }

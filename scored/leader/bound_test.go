@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 
@@ -14,7 +15,7 @@ func TestBound(t *testing.T) {
 	before := proto.CloneOf(asked)
 	b := &controller{}
 	parent := b.newJob(asked, &scorev1.Identity{Uid: 0, Node: "n1"})
-	child, _, err := childSpec(parent, []*scorev1.SpawnApp{{Program: "b.out", Tasks: 1, Hosts: []string{"n2"}}})
+	child, _, err := childSpec(parent, []*agentpb.SpawnApp{{Program: "b.out", Tasks: 1, Hosts: []string{"n2"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 package leader
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 )
 
 // maxChildEnds is how many ends of spawned jobs are kept for the parent's nodes that are away. If
@@ -46,8 +46,8 @@ func (c *controller) sendChildEnds(j *job, n *node) {
 	}
 }
 
-func childEnded(j *job, child uint64, code int32) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_ChildEnded{
-		ChildEnded: &scorev1.ChildEnded{JobId: j.id, ChildJob: child, ExitCode: code},
+func childEnded(j *job, child uint64, code int32) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_ChildEnded{
+		ChildEnded: &agentpb.ChildEnded{JobId: j.id, ChildJob: child, ExitCode: code},
 	}}
 }

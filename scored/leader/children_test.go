@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/environ"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
@@ -43,14 +44,14 @@ func (w *world) start(id uint64) {
 }
 
 // spawns makes a running job spawn a job of one task.
-func (w *world) spawns(parent uint64, app *scorev1.SpawnApp) (*job, error) {
+func (w *world) spawns(parent uint64, app *agentpb.SpawnApp) (*job, error) {
 	w.t.Helper()
-	child, err := w.b.child(w.b.jobs[parent], state.NameRequest{}, &scorev1.SpawnRequest{JobId: parent, Apps: []*scorev1.SpawnApp{app}})
+	child, err := w.b.child(w.b.jobs[parent], state.NameRequest{}, &agentpb.SpawnRequest{JobId: parent, Apps: []*agentpb.SpawnApp{app}})
 	w.settle()
 	return child, err
 }
 
-var oneTask = &scorev1.SpawnApp{Program: "child", Tasks: 1}
+var oneTask = &agentpb.SpawnApp{Program: "child", Tasks: 1}
 
 // TestChildrenCountForTheUser: a user who may have two jobs has one that spawns one. Another job
 // can be submitted when that has ended.
@@ -75,7 +76,7 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	if _, err := w.spawns(1, oneTask); !errors.Is(err, ErrImpossible) {
 		t.Errorf("a third job under the next leader: %v", err)
 	}
-	w.receive("n1", exits(&scorev1.RankExited{JobId: child.id}))
+	w.receive("n1", exits(&agentpb.RankExited{JobId: child.id}))
 	w.receive("n1", nodeDone(child.id))
 	if _, err := w.spawns(1, oneTask); err != nil {
 		t.Errorf("after the end of one: %v", err)
@@ -88,8 +89,8 @@ func TestSpawnsAreForgotten(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
 	w.quiet = true
 	spawn := func(request uint64) {
-		m := &scorev1.SpawnRequest{JobId: 1, Request: request, Apps: []*scorev1.SpawnApp{oneTask}}
-		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+		m := &agentpb.SpawnRequest{JobId: 1, Request: request, Apps: []*agentpb.SpawnApp{oneTask}}
+		w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Spawn{Spawn: m}})
 	}
 	parent := w.b.jobs[1]
 	const earlier = 2 * maxSpawnsKept
@@ -132,7 +133,7 @@ func TestChildrenHaveABound(t *testing.T) {
 func TestRefusedSpawnIsTold(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), &scorev1.UserLimits{Jobs: 1}, "jobs")
 	for i := range 3 {
-		w.b.spawn(w.b.nodes["n1"], &scorev1.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*scorev1.SpawnApp{oneTask}})
+		w.b.spawn(w.b.nodes["n1"], &agentpb.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*agentpb.SpawnApp{oneTask}})
 	}
 	if n := logged(w.b, "spawn refused"); n != 1 {
 		t.Errorf("%d lines of the log", n)
@@ -148,8 +149,8 @@ func TestRefusedSpawnIsTold(t *testing.T) {
 func TestReasonsOfRefusedSpawnsAreBounded(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
 	for i := range 3 * maxNotes {
-		app := &scorev1.SpawnApp{Program: "child", Tasks: 1<<30 + uint32(i)}
-		w.b.spawn(w.b.nodes["n1"], &scorev1.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*scorev1.SpawnApp{app}})
+		app := &agentpb.SpawnApp{Program: "child", Tasks: 1<<30 + uint32(i)}
+		w.b.spawn(w.b.nodes["n1"], &agentpb.SpawnRequest{JobId: 1, Request: uint64(i + 1), Apps: []*agentpb.SpawnApp{app}})
 	}
 	if lines, notes := logged(w.b, "spawn refused"), len(w.b.jobs[1].notes); lines != maxNotes || notes != maxNotes {
 		t.Errorf("%d lines of the log, and %d notes, not %d: %q", lines, notes, maxNotes, w.b.jobs[1].notes)
@@ -212,7 +213,7 @@ func TestChildrenAtOnceDoNotWait(t *testing.T) {
 	spec := jobSpec(1)
 	spec.MemoryPerNodeBytes = 400 << 20
 	w := spawner(t, protocol.Own().Newest, spec, nil)
-	request := &scorev1.SpawnRequest{JobId: 1, Apps: []*scorev1.SpawnApp{oneTask}}
+	request := &agentpb.SpawnRequest{JobId: 1, Apps: []*agentpb.SpawnApp{oneTask}}
 	spawned := 0
 	var err error
 	for ; err == nil; spawned++ {
@@ -252,7 +253,7 @@ func TestChildrensEnvironment(t *testing.T) {
 		spec.Env = append(spec.Env, fmt.Sprintf("VARIABLE_%d=%s", i, strings.Repeat("x", 100)))
 	}
 	spec.Limits = []*scorev1.ResourceLimit{{Resource: 7, Soft: 10, Hard: 20}}
-	app := &scorev1.SpawnApp{Program: "child", Tasks: 1, Env: []string{"VARIABLE_3=y", "OWN=1"}}
+	app := &agentpb.SpawnApp{Program: "child", Tasks: 1, Env: []string{"VARIABLE_3=y", "OWN=1"}}
 	for version, small := range map[uint32]bool{protocol.Inherits: true, protocol.Inherits - 1: false} {
 		w := spawner(t, version, spec, nil)
 		child, err := w.spawns(1, app)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"score/gang"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/environ"
 	"score/scored/api/scorev1"
 	"slices"
@@ -13,7 +14,7 @@ import (
 
 // childSpec returns the parent's spec with the requested programs. own is the environment beyond
 // the parent's.
-func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, own []string, err error) {
+func childSpec(parent *job, apps []*agentpb.SpawnApp) (spec *scorev1.JobSpec, own []string, err error) {
 	if len(apps) == 0 {
 		return nil, nil, fmt.Errorf("%w: spawn names no program", ErrInvalid)
 	}
@@ -53,7 +54,7 @@ func childSpec(parent *job, apps []*scorev1.SpawnApp) (spec *scorev1.JobSpec, ow
 }
 
 // commandsOf returns the commands of a job; none if all ranks run the first.
-func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
+func commandsOf(apps []*agentpb.SpawnApp) []*scorev1.Command {
 	if len(apps) == 1 {
 		return nil
 	}
@@ -67,7 +68,7 @@ func commandsOf(apps []*scorev1.SpawnApp) []*scorev1.Command {
 }
 
 // nodesOf returns the nodes that any of the commands shall run on.
-func nodesOf(apps []*scorev1.SpawnApp) []string {
+func nodesOf(apps []*agentpb.SpawnApp) []string {
 	var names []string
 	for _, app := range apps {
 		for _, host := range app.GetHosts() {
@@ -79,6 +80,6 @@ func nodesOf(apps []*scorev1.SpawnApp) []string {
 	return names
 }
 
-func argv(app *scorev1.SpawnApp) []string {
+func argv(app *agentpb.SpawnApp) []string {
 	return append([]string{app.GetProgram()}, app.GetArgs()...)
 }

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 
@@ -15,8 +16,8 @@ func TestChildSpec(t *testing.T) {
 		ExcludeList: []string{"n9"},
 	}}
 	parent.listed = listedSpec(parent.spec)
-	one := &scorev1.SpawnApp{Program: "a", Args: []string{"x"}, Tasks: 2, Env: []string{"B=3"}, WorkDir: "/tmp", Path: "/bin", Hosts: []string{"n1"}}
-	other := &scorev1.SpawnApp{Program: "./b", Tasks: 3, Path: "/bin", Hosts: []string{"n1", "n2"}}
+	one := &agentpb.SpawnApp{Program: "a", Args: []string{"x"}, Tasks: 2, Env: []string{"B=3"}, WorkDir: "/tmp", Path: "/bin", Hosts: []string{"n1"}}
+	other := &agentpb.SpawnApp{Program: "./b", Tasks: 3, Path: "/bin", Hosts: []string{"n1", "n2"}}
 	child := func(change func(*scorev1.JobSpec)) *scorev1.JobSpec {
 		spec := &scorev1.JobSpec{
 			Name: "a", Argv: []string{"a", "x"}, Env: []string{"A=1", "B=3"}, WorkDir: "/tmp", SearchPath: "/bin", Tasks: 2,
@@ -27,11 +28,11 @@ func TestChildSpec(t *testing.T) {
 		return spec
 	}
 	for name, test := range map[string]struct {
-		apps []*scorev1.SpawnApp
+		apps []*agentpb.SpawnApp
 		want *scorev1.JobSpec
 	}{
-		"one": {[]*scorev1.SpawnApp{one}, child(func(*scorev1.JobSpec) {})},
-		"two": {[]*scorev1.SpawnApp{one, other}, child(func(s *scorev1.JobSpec) {
+		"one": {[]*agentpb.SpawnApp{one}, child(func(*scorev1.JobSpec) {})},
+		"two": {[]*agentpb.SpawnApp{one, other}, child(func(s *scorev1.JobSpec) {
 			s.Env, s.WorkDir, s.SearchPath, s.Tasks, s.NodeList = parent.spec.Env, "/w", "", 5, []string{"n1", "n2"}
 			s.Commands = []*scorev1.Command{
 				{Tasks: 2, Argv: []string{"a", "x"}, Env: []string{"B=3"}, WorkDir: "/tmp", SearchPath: "/bin"},
@@ -39,9 +40,9 @@ func TestChildSpec(t *testing.T) {
 			}
 		})},
 		"none":       {nil, nil},
-		"no program": {[]*scorev1.SpawnApp{one, {Tasks: 1}}, nil},
-		"no process": {[]*scorev1.SpawnApp{{Program: "a"}}, nil},
-		"too many":   {[]*scorev1.SpawnApp{one, {Program: "a", Tasks: 1<<32 - 1}}, nil},
+		"no program": {[]*agentpb.SpawnApp{one, {Tasks: 1}}, nil},
+		"no process": {[]*agentpb.SpawnApp{{Program: "a"}}, nil},
+		"too many":   {[]*agentpb.SpawnApp{one, {Program: "a", Tasks: 1<<32 - 1}}, nil},
 	} {
 		got, _, err := childSpec(parent, test.apps)
 		if (test.want == nil) != errors.Is(err, ErrInvalid) {

@@ -1,7 +1,7 @@
 package leader
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"testing"
 )
@@ -51,7 +51,7 @@ func TestContendedHost(t *testing.T) {
 func runs(t *testing.T, w *world, uid, tasks uint32) uint64 {
 	t.Helper()
 	id := w.submitAs(uid, jobSpec(tasks))
-	for _, m := range []*scorev1.AgentMessage{prepared(id), launched(id, w.b.now)} {
+	for _, m := range []*agentpb.AgentMessage{prepared(id), launched(id, w.b.now)} {
 		w.receive("n1", m)
 	}
 	if j := w.b.jobs[id]; j == nil || j.state != running {

@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"strings"
@@ -30,7 +31,7 @@ func TestLeaderLostAfterAnEnd(t *testing.T) {
 		}
 		w.receive("n1", prepared(1))
 		w.receive("n1", launched(1, w.b.now))
-		w.receive("n1", exits(&scorev1.RankExited{JobId: 1, ExitCode: c.code, AtNanos: w.b.now}))
+		w.receive("n1", exits(&agentpb.RankExited{JobId: 1, ExitCode: c.code, AtNanos: w.b.now}))
 		w.busy = true
 		w.receive("n1", nodeDone(1))
 		commands, _ := w.b.takeCommands(1)

@@ -1,7 +1,7 @@
 package leader
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state/statepb"
 	"slices"
 
@@ -13,7 +13,7 @@ import (
 type Link interface {
 	// Send queues a message. A link whose queue is full closes itself; the agent connects again and
 	// gets the current state.
-	Send(*scorev1.ServerMessage)
+	Send(*agentpb.ServerMessage)
 	// Close ends the link. A reason that is not empty is a refusal: the agent must not try again.
 	Close(reason string)
 }
@@ -24,7 +24,7 @@ type effect struct {
 	after uint64
 
 	link    Link
-	message *scorev1.ServerMessage // to link
+	message *agentpb.ServerMessage // to link
 	close   bool                   // link
 	reason  string                 // of close
 
@@ -70,7 +70,7 @@ func (o *outbox) emit(e effect) {
 	o.effects = append(o.effects, e)
 }
 
-func (o *outbox) send(link Link, message *scorev1.ServerMessage) {
+func (o *outbox) send(link Link, message *agentpb.ServerMessage) {
 	if link != nil {
 		o.emit(effect{link: link, message: message})
 	}
@@ -82,7 +82,7 @@ const maxOvertaken = 64
 
 // sendAhead sends a message that waits only for the first commands, as many as after says. It overtakes
 // effects that wait for more, but none to the same agent.
-func (o *outbox) sendAhead(link Link, message *scorev1.ServerMessage, after uint64) {
+func (o *outbox) sendAhead(link Link, message *agentpb.ServerMessage, after uint64) {
 	at := len(o.effects)
 	for ; at > 0 && o.effects[at-1].after > after; at-- {
 		if o.effects[at-1].link == link || len(o.effects)-at == maxOvertaken {

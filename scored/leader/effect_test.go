@@ -2,7 +2,7 @@ package leader
 
 import (
 	"fmt"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state/statepb"
 	"strings"
 	"testing"
@@ -34,7 +34,7 @@ func TestSendAhead(t *testing.T) {
 		o.propose(&statepb.Command{})
 		o.propose(&statepb.Command{})
 		test.wait(&o)
-		ahead := &scorev1.ServerMessage{}
+		ahead := &agentpb.ServerMessage{}
 		o.sendAhead(a, ahead, 1)
 		var got []string
 		for _, e := range o.effects {

@@ -1,9 +1,12 @@
 package leader
 
-import "score/scored/api/scorev1"
+import (
+	"score/scored/api/agentpb"
+	"score/scored/api/scorev1"
+)
 
 // countExit counts a rank's exit once, and ends the gang if the exit requires it.
-func (c *controller) countExit(j *job, p *part, exit *scorev1.RankExited) {
+func (c *controller) countExit(j *job, p *part, exit *agentpb.RankExited) {
 	if exit.GetRank() >= j.spec.GetTasks() || j.exits[exit.GetRank()] {
 		return
 	}
@@ -27,7 +30,7 @@ func (j *job) countCode(p *part, rank, code int32) {
 }
 
 // exitCode returns the exit code of a rank whose exit does not end the job.
-func exitCode(exit *scorev1.RankExited) int32 {
+func exitCode(exit *agentpb.RankExited) int32 {
 	switch {
 	case exit.GetByUs():
 		return 0
@@ -40,7 +43,7 @@ func exitCode(exit *scorev1.RankExited) int32 {
 }
 
 // onAbort handles the abort of the job by a rank, or by its node.
-func (c *controller) onAbort(j *job, p *part, abort *scorev1.Abort) {
+func (c *controller) onAbort(j *job, p *part, abort *agentpb.Abort) {
 	v := abortVerdict(abort, p.Node, p.launched)
 	c.step(j, evKill{}) // a program that aborts needs no more time
 	if j.state != running && j.state != ending || abort.GetAtNanos() == 0 {

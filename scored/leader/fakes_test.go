@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"score/scored/state"
@@ -117,15 +118,15 @@ func (r *fakeReplica) log() []string {
 
 // chanLink is an agent's end of a stream.
 type chanLink struct {
-	messages chan *scorev1.ServerMessage
+	messages chan *agentpb.ServerMessage
 	closed   chan string
 }
 
 func newChanLink() *chanLink {
-	return &chanLink{messages: make(chan *scorev1.ServerMessage, 1000), closed: make(chan string, 2)}
+	return &chanLink{messages: make(chan *agentpb.ServerMessage, 1000), closed: make(chan string, 2)}
 }
 
-func (l *chanLink) Send(m *scorev1.ServerMessage) { l.messages <- m }
+func (l *chanLink) Send(m *agentpb.ServerMessage) { l.messages <- m }
 
 func (l *chanLink) Close(reason string) { l.closed <- reason }
 
@@ -181,7 +182,7 @@ func join(t *testing.T, l *Leader, name string) *chanLink {
 	return link
 }
 
-func deliver(t *testing.T, l *Leader, node string, link Link, messages ...*scorev1.AgentMessage) {
+func deliver(t *testing.T, l *Leader, node string, link Link, messages ...*agentpb.AgentMessage) {
 	t.Helper()
 	for _, m := range messages {
 		if err := l.Receive(t.Context(), node, link, m); err != nil {

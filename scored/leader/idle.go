@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"score/scored/idle"
@@ -35,7 +36,7 @@ type idleness struct {
 }
 
 // onCut handles a node's report on a job's ranks.
-func (c *controller) onCut(n *node, m *scorev1.Cut) {
+func (c *controller) onCut(n *node, m *agentpb.Cut) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil || j.state != running || p.done || j.idle == nil && !m.GetAsleep() {
 		return
@@ -108,7 +109,7 @@ func (c *controller) settleIdle(j *job, q idle.Question) {
 func (c *controller) askCut(j *job, q idle.Question) {
 	for _, name := range j.idle.gang.Nodes() {
 		if n := c.nodes[name]; n != nil {
-			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_AskCut{AskCut: &scorev1.AskCut{
+			c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_AskCut{AskCut: &agentpb.AskCut{
 				Request: c.term<<requestBits | q.Request, JobId: j.id, Examine: q.Examine,
 			}}})
 		}

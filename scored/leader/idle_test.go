@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"strconv"
 	"strings"
@@ -9,8 +10,8 @@ import (
 )
 
 // cutSaid returns a node's report on its only rank of a job.
-func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMessage {
-	cut := &scorev1.Cut{JobId: id, Asleep: asleep, Ranks: 1, Sent: 4, Received: 4}
+func cutSaid(w *world, id uint64, asleep bool, words []string) *agentpb.AgentMessage {
+	cut := &agentpb.Cut{JobId: id, Asleep: asleep, Ranks: 1, Sent: 4, Received: 4}
 	cut.Epoch, _ = strconv.ParseUint(words[0], 10, 64)
 	if len(words) > 1 {
 		cut.Request, _ = strconv.ParseUint(words[1], 10, 64)
@@ -25,7 +26,7 @@ func cutSaid(w *world, id uint64, asleep bool, words []string) *scorev1.AgentMes
 			{Rank: uint32(cut.Epoch % 10), Channel: 1, Wait: "a message", SinceNanos: w.b.now - int64(time.Second), Sent: 4, Received: 4},
 		}
 	}
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Cut{Cut: cut}}
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Cut{Cut: cut}}
 }
 
 // TestIdleView: users see that a job sleeps, what its ranks do, and what may wake it. The view ends

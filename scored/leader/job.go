@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"slices"
@@ -66,7 +67,7 @@ type part struct {
 	start         *scorev1.NodeStart // reported by the node; nil: nothing
 	usage         *scorev1.Usage
 	rates         rates
-	cut           *scorev1.Cut // the node's last report on the ranks' sleep; nil: none, or they are awake
+	cut           *agentpb.Cut // the node's last report on the ranks' sleep; nil: none, or they are awake
 }
 
 // job is the controller's state of a job, until everybody concerned knows its end.

@@ -1,6 +1,9 @@
 package leader
 
-import "score/scored/api/scorev1"
+import (
+	"score/scored/api/agentpb"
+	"score/scored/api/scorev1"
+)
 
 // event is something that happens to a job.
 type event interface{ isEvent() }
@@ -18,7 +21,7 @@ type (
 	// evExited: a rank has ended.
 	evExited struct {
 		part *part
-		exit *scorev1.RankExited
+		exit *agentpb.RankExited
 	}
 	// evNodeDone: no process of the job is left on a node.
 	evNodeDone struct {

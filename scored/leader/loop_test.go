@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"score/scored/state"
@@ -72,7 +73,7 @@ func TestLazyCommandsAreBatched(t *testing.T) {
 			t.Errorf("MarkRunning is still not committed: %v", log)
 		}
 		mustSubmit(t, l, jobSpec(1))
-		deliver(t, l, "n1", link, prepared(2), launched(2, 1), exits(&scorev1.RankExited{JobId: 2}), nodeDone(2))
+		deliver(t, l, "n1", link, prepared(2), launched(2, 1), exits(&agentpb.RankExited{JobId: 2}), nodeDone(2))
 		time.Sleep(2 * r.delay)
 		if log := r.log(); !slices.Contains(log, "MarkRunning 2;End 2 EXITED 0;") {
 			t.Errorf("a short job's start and end are not in one entry: %v", log)
@@ -204,7 +205,7 @@ func TestSilentAgentIsCutOff(t *testing.T) {
 		link := join(t, l, "n1")
 		for range 3 {
 			time.Sleep(DefaultNodeSilence - time.Second)
-			deliver(t, l, "n1", link, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{
+			deliver(t, l, "n1", link, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{
 				OffsetNanos: 42, Troubles: []string{"a group is busy"},
 			}}})
 		}

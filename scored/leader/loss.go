@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"slices"
@@ -72,7 +73,7 @@ func (c *controller) continueWithout(j *job, p *part, reason string) {
 func (c *controller) sendPartsGone(j *job, n *node) {
 	for index, p := range j.parts {
 		if p.lost && p.done && p.Node != n.name {
-			c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_PartGone{PartGone: &scorev1.PartGone{
+			c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_PartGone{PartGone: &agentpb.PartGone{
 				JobId: j.id, NodeIndex: uint32(index), Reason: lostReason(p.Node),
 			}}})
 		}

@@ -1,15 +1,16 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 	"time"
 )
 
 // reported is a node's report on a job: how long its gang was on, and how much it sent.
-func reported(id uint64, ran time.Duration, sent, resent uint64) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{
-		Usage: []*scorev1.SwitchReport_JobUsage{{JobId: id, Usage: &scorev1.Usage{
+func reported(id uint64, ran time.Duration, sent, resent uint64) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_SwitchReport{SwitchReport: &agentpb.SwitchReport{
+		Usage: []*agentpb.SwitchReport_JobUsage{{JobId: id, Usage: &scorev1.Usage{
 			RunNanos: ran.Nanoseconds(), SwitchNanos: 1e6,
 			Messages: &scorev1.Messages{Contexts: 1, Sent: sent, SentBytes: 8 * sent, Resent: resent},
 		}}},

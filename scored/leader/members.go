@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -231,8 +232,8 @@ func (c *controller) sendRevoked() {
 	}
 }
 
-func revokedMessage(serials [][]byte) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Revoked{Revoked: &scorev1.Revoked{Serials: serials}}}
+func revokedMessage(serials [][]byte) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Revoked{Revoked: &agentpb.Revoked{Serials: serials}}}
 }
 
 func certificateProto(c *state.Certificate) *statepb.Certificate {

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"slices"
@@ -98,7 +99,7 @@ func (s *simulation) draw(t *rapid.T) {
 	case 24:
 		a.losePart(id)
 	case 23:
-		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
+		a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_TimeUp{TimeUp: &agentpb.TimeUp{JobId: id}}})
 	case 4, 5, 6:
 		a.finish(id, rapid.SampledFrom([]int32{0, 0, 3}).Draw(t, "code"), rapid.SampledFrom([]int32{0, 0, 11}).Draw(t, "signal"))
 	case 7:
@@ -129,8 +130,8 @@ func (s *simulation) draw(t *rapid.T) {
 		s.failing = rapid.SampledFrom([]failing{entryLost, outcomeUnknown}).Draw(t, "failing")
 	case 21: // its neighbours cannot reach the node either
 		for _, other := range s.agents {
-			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
-				Node: other.name, Found: scorev1.Reachability_REACHABILITY_UNREACHABLE,
+			a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Suspicion{Suspicion: &agentpb.Suspicion{
+				Node: other.name, Found: agentpb.Reachability_REACHABILITY_UNREACHABLE,
 			}}})
 		}
 	case 17:
@@ -143,8 +144,8 @@ func (s *simulation) draw(t *rapid.T) {
 	case 16:
 		if p := a.jobs[id]; p != nil && p.launched && !p.done {
 			a.requests++
-			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: &scorev1.SpawnRequest{
-				JobId: id, Request: a.requests, Apps: []*scorev1.SpawnApp{{Program: "child", Tasks: 2}},
+			a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Spawn{Spawn: &agentpb.SpawnRequest{
+				JobId: id, Request: a.requests, Apps: []*agentpb.SpawnApp{{Program: "child", Tasks: 2}},
 			}}})
 		}
 	}

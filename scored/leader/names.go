@@ -1,8 +1,8 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"score/scored/leader/names"
 	"score/scored/state"
@@ -10,13 +10,13 @@ import (
 )
 
 // onNameRequest handles a rank's request about a name, see package names.
-func (c *controller) onNameRequest(n *node, m *scorev1.NameRequest) {
+func (c *controller) onNameRequest(n *node, m *agentpb.NameRequest) {
 	j, p := c.partOf(n, m.GetJobId())
 	if p == nil {
 		return
 	}
 	if err := c.mayPublish(m); err != nil {
-		c.send(n.link, nameMessage(&scorev1.NameReply{JobId: m.GetJobId(), Request: m.GetRequest(), Error: err.Error()}))
+		c.send(n.link, nameMessage(&agentpb.NameReply{JobId: m.GetJobId(), Request: m.GetRequest(), Error: err.Error()}))
 		return
 	}
 	outcome := c.names.Handle(names.Asker{Node: n.name, UID: j.user.GetUid(), Placed: j.active()}, m)
@@ -29,8 +29,8 @@ func (c *controller) onNameRequest(n *node, m *scorev1.NameRequest) {
 }
 
 // mayPublish refuses a name that the log's protocol does not have.
-func (c *controller) mayPublish(m *scorev1.NameRequest) error {
-	if m.GetOp() != scorev1.NameOp_NAME_OP_PUBLISH || texts.Valid(m.GetService(), m.GetPort()) {
+func (c *controller) mayPublish(m *agentpb.NameRequest) error {
+	if m.GetOp() != agentpb.NameOp_NAME_OP_PUBLISH || texts.Valid(m.GetService(), m.GetPort()) {
 		return nil
 	}
 	return c.requireProtocol(protocol.Texts)
@@ -68,6 +68,6 @@ func (c *controller) restoreNames(s *state.State) {
 	}
 }
 
-func nameMessage(reply *scorev1.NameReply) *scorev1.ServerMessage {
-	return &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Name{Name: reply}}
+func nameMessage(reply *agentpb.NameReply) *agentpb.ServerMessage {
+	return &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Name{Name: reply}}
 }

@@ -2,7 +2,7 @@ package leader
 
 import (
 	"fmt"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/failpoint"
 	"score/scored/leader/names"
 	"score/scored/state"
@@ -17,12 +17,12 @@ func TestReadOnceWhileLeaderDies(t *testing.T) {
 		link := join(t, l, "n1")
 		id := mustSubmit(t, l, jobSpec(1))
 		deliver(t, l, "n1", link, prepared(id), launched(id, 1))
-		ask := func(request uint64, op scorev1.NameOp) *scorev1.AgentMessage {
-			return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
+		ask := func(request uint64, op agentpb.NameOp) *agentpb.AgentMessage {
+			return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: &agentpb.NameRequest{
 				JobId: id, Request: request, Op: op, Service: "ocean", Port: "tag", Once: true,
 			}}}
 		}
-		deliver(t, l, "n1", link, ask(1, scorev1.NameOp_NAME_OP_PUBLISH))
+		deliver(t, l, "n1", link, ask(1, agentpb.NameOp_NAME_OP_PUBLISH))
 		link.until(t, `Name request 1 ok true port ""`)
 
 		t.Setenv(failpoint.Variable, failpoint.CommitEnd.String()+"=error")
@@ -30,7 +30,7 @@ func TestReadOnceWhileLeaderDies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deliver(t, l, "n1", link, ask(2, scorev1.NameOp_NAME_OP_LOOKUP))
+		deliver(t, l, "n1", link, ask(2, agentpb.NameOp_NAME_OP_LOOKUP))
 		<-link.closed
 		disarm()
 
@@ -38,24 +38,24 @@ func TestReadOnceWhileLeaderDies(t *testing.T) {
 		if refusal, err := l.Connect(t.Context(), hello("n1", 2, id), nil, link); err != nil || refusal != "" {
 			t.Fatalf("Connect: %q, %v", refusal, err)
 		}
-		deliver(t, l, "n1", link, ask(2, scorev1.NameOp_NAME_OP_LOOKUP))
+		deliver(t, l, "n1", link, ask(2, agentpb.NameOp_NAME_OP_LOOKUP))
 		link.until(t, `Name request 2 ok true port "tag"`)
-		deliver(t, l, "n1", link, ask(1, scorev1.NameOp_NAME_OP_PUBLISH))
+		deliver(t, l, "n1", link, ask(1, agentpb.NameOp_NAME_OP_PUBLISH))
 		link.until(t, `Name request 1 ok true port ""`)
-		deliver(t, l, "n1", link, ask(3, scorev1.NameOp_NAME_OP_LOOKUP))
+		deliver(t, l, "n1", link, ask(3, agentpb.NameOp_NAME_OP_LOOKUP))
 		link.until(t, `Name request 3 ok false port ""`)
 	})
 }
 
-func lookup(id, request uint64, service string) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
-		JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_LOOKUP, Service: service, Wait: true,
+func lookup(id, request uint64, service string) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: &agentpb.NameRequest{
+		JobId: id, Request: request, Op: agentpb.NameOp_NAME_OP_LOOKUP, Service: service, Wait: true,
 	}}}
 }
 
-func publish(id, request uint64, service string) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
-		JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: service, Port: "tag",
+func publish(id, request uint64, service string) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: &agentpb.NameRequest{
+		JobId: id, Request: request, Op: agentpb.NameOp_NAME_OP_PUBLISH, Service: service, Port: "tag",
 	}}}
 }
 
@@ -95,8 +95,8 @@ func TestLookupsOfOneJobAreBounded(t *testing.T) {
 func TestQuestionsAboutOneJobAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
-	ask := func(id, request, of uint64) *scorev1.AgentMessage {
-		return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{JobId: id, Request: request, OfJob: of}}}
+	ask := func(id, request, of uint64) *agentpb.AgentMessage {
+		return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Places{Places: &agentpb.PlacesRequest{JobId: id, Request: request, OfJob: of}}}
 	}
 	flooder, other := w.submitAs(7, jobSpec(1)), w.submitAs(8, jobSpec(1))
 	w.start(flooder)
@@ -142,8 +142,8 @@ func TestNamesOfOneUserAreBounded(t *testing.T) {
 	publishOnce := func(id uint64, service string) (ok bool) {
 		request++
 		w.seen.Reset()
-		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: &scorev1.NameRequest{
-			JobId: id, Request: request, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: service, Port: strings.Repeat("p", names.MaxPort), Once: true,
+		w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: &agentpb.NameRequest{
+			JobId: id, Request: request, Op: agentpb.NameOp_NAME_OP_PUBLISH, Service: service, Port: strings.Repeat("p", names.MaxPort), Once: true,
 		}}})
 		if refusal, found := strings.CutPrefix(w.seen.String(), fmt.Sprintf("n1: Name request %d: ", request)); found {
 			refusals[refusal] = true

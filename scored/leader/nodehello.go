@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
@@ -17,7 +17,7 @@ import (
 var nodePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$`)
 
 // onHello starts an agent's stream, or returns the sentence with which it is refused.
-func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
+func (c *controller) onHello(h *agentpb.Hello, link Link) (refusal string) {
 	if refusal := c.refuse(h); refusal != "" {
 		return refusal
 	}
@@ -47,7 +47,7 @@ func (c *controller) onHello(h *scorev1.Hello, link Link) (refusal string) {
 	return ""
 }
 
-func (c *controller) refuse(h *scorev1.Hello) string {
+func (c *controller) refuse(h *agentpb.Hello) string {
 	switch {
 	case h.GetCluster() != c.cluster:
 		return fmt.Sprintf(
@@ -91,7 +91,7 @@ func (c *controller) replaceColumn(n *node, known bool) {
 }
 
 // sendJobs sends an agent its complete state, whatever it had before.
-func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
+func (c *controller) sendJobs(n *node, h *agentpb.Hello) {
 	held := h.GetJobs()
 	spoken, _ := protocol.Own().Meet(agentRange(h)) // otherwise it was refused
 	c.onHeldJobs(n.name, held)
@@ -107,7 +107,7 @@ func (c *controller) sendJobs(n *node, h *scorev1.Hello) {
 			concerned = append(concerned, j)
 		}
 	}
-	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: &scorev1.Welcome{
+	c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Welcome{Welcome: &agentpb.Welcome{
 		Term: c.term, Cluster: c.cluster, Version: c.version, KeepJobs: keep, Protocol: spoken,
 	}}})
 	if serials := c.members.revoked(); len(serials) > 0 {

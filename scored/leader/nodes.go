@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"score/gang"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state"
 	"score/scored/state/statepb"
 	"slices"
@@ -34,11 +34,11 @@ type node struct {
 	// fellSilent: the leader gave its stream up because it was silent.
 	fellSilent bool
 	suspects   map[string]suspicion       // what the nodes that watch it have reported
-	watches    []*scorev1.Watch_Neighbour // what it was told to watch
+	watches    []*agentpb.Watch_Neighbour // what it was told to watch
 	deadline   int64                      // NodeGrace, then nodeMemory, after the stream was lost
 
 	drain *state.Drain  // nil: it takes new jobs
-	clock *scorev1.Ping // its last report on its clock and its problems, or nil
+	clock *agentpb.Ping // its last report on its clock and its problems, or nil
 }
 
 // addressOf returns the address of the node's agent, "" if there is no node.
@@ -81,7 +81,7 @@ func setOf(names []string) map[string]bool {
 
 func compareNames(x, y *node) int { return cmp.Compare(x.name, y.name) }
 
-func (n *node) update(h *scorev1.Hello) {
+func (n *node) update(h *agentpb.Hello) {
 	n.address, n.version, n.bootID = h.GetAddress(), h.GetVersion(), h.GetBootId()
 	n.cpus, n.memory, n.sharesCPUs, n.channels = h.GetCpus(), h.GetMemoryBytes(), h.GetSharesCpus(), h.GetChannels()
 	n.fencesByMessage = h.GetFencesByMessage()
@@ -90,7 +90,7 @@ func (n *node) update(h *scorev1.Hello) {
 }
 
 // heartbeat handles a node's heartbeat.
-func (n *node) heartbeat(ping *scorev1.Ping) {
+func (n *node) heartbeat(ping *agentpb.Ping) {
 	n.clock = ping
 	ping.Troubles = clippedNotes(ping.GetTroubles())
 }

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"slices"
@@ -66,7 +67,7 @@ func (n *node) view(jobs []uint64) *scorev1.Node {
 }
 
 // wallOffset returns by how much the node's system clock is ahead of the cluster's.
-func wallOffset(clock *scorev1.Ping) int64 {
+func wallOffset(clock *agentpb.Ping) int64 {
 	if clock.GetWallNanos() == 0 || clock.GetRoundTripNanos() == 0 {
 		return 0
 	}

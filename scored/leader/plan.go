@@ -2,7 +2,7 @@ package leader
 
 import (
 	"score/gang"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state/statepb"
 	"slices"
 	"time"
@@ -134,9 +134,9 @@ func (c *controller) sendPlan(n *node, share [][]gang.JobID) {
 	if n.link == nil {
 		return
 	}
-	plan := &scorev1.Plan{Term: c.term, Version: c.rotation.Version, OriginNanos: c.rotation.Origin}
+	plan := &agentpb.Plan{Term: c.term, Version: c.rotation.Version, OriginNanos: c.rotation.Origin}
 	for pos, row := range c.rotation.Rows {
-		r := &scorev1.Plan_Row{Index: uint32(row.Index), SliceNanos: row.Slice.Nanoseconds()}
+		r := &agentpb.Plan_Row{Index: uint32(row.Index), SliceNanos: row.Slice.Nanoseconds()}
 		if share != nil {
 			for _, id := range share[pos] {
 				r.Jobs = append(r.Jobs, uint64(id))
@@ -145,5 +145,5 @@ func (c *controller) sendPlan(n *node, share [][]gang.JobID) {
 		plan.Rows = append(plan.Rows, r)
 	}
 	plan.Asleep = c.restingOf(share)
-	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Plan{Plan: plan}})
+	c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Plan{Plan: plan}})
 }

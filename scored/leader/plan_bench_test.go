@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"testing"
@@ -13,7 +14,7 @@ import (
 // benchLink counts messages and drops them.
 type benchLink struct{ sent int }
 
-func (l *benchLink) Send(*scorev1.ServerMessage) { l.sent++ }
+func (l *benchLink) Send(*agentpb.ServerMessage) { l.sent++ }
 func (l *benchLink) Close(string)                {}
 
 // benchController returns a controller with so many nodes of one CPU, and running gangs of so many

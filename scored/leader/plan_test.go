@@ -2,7 +2,7 @@ package leader
 
 import (
 	"score/gang"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"testing"
 )
@@ -19,7 +19,7 @@ func TestPlanForManyNodes(t *testing.T) {
 	if len(b.effects) != nodes {
 		t.Fatalf("%d messages, want %d", len(b.effects), nodes)
 	}
-	plans := make(map[Link]*scorev1.Plan)
+	plans := make(map[Link]*agentpb.Plan)
 	for _, e := range b.effects {
 		plans[e.link] = e.message.GetPlan()
 	}

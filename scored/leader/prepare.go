@@ -5,19 +5,19 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
-	"score/scored/api/scorev1"
 	"slices"
 )
 
 // prepare orders the job's node with this index to prepare the job.
-func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.Prepare) {
+func (c *controller) prepare(j *job, index int, order func(index int) *agentpb.Prepare) {
 	n := c.nodes[j.parts[index].Node]
 	if !n.connected() {
 		return // the node gets the order when it connects
 	}
 	j.parts[index].sent = true
-	message := &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Prepare{Prepare: order(index)}}
+	message := &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Prepare{Prepare: order(index)}}
 	if j.attempts > 1 || len(j.staged) > 0 {
 		c.send(n.link, message)
 		return
@@ -27,15 +27,15 @@ func (c *controller) prepare(j *job, index int, order func(index int) *scorev1.P
 
 // prepareOrders returns a function that makes the order for the node with an index. What grows with
 // the number of nodes is made once for all: otherwise a job of a thousand nodes would take seconds.
-func (c *controller) prepareOrders(j *job) func(index int) *scorev1.Prepare {
+func (c *controller) prepareOrders(j *job) func(index int) *agentpb.Prepare {
 	preput := make(map[string]string, len(j.preput))
 	for _, pair := range j.preput {
 		preput[pair.Key] = pair.Value
 	}
 	places, universe, fencesByMessage := jobmap.Append(nil, c.nodePlaces(j)), c.universe(j), c.fenceByMessage(j)
 	key, differ := jobKey(c.jobSecret, j.id, j.submitted), c.linksDiffer(j)
-	return func(index int) *scorev1.Prepare {
-		return &scorev1.Prepare{
+	return func(index int) *agentpb.Prepare {
+		return &agentpb.Prepare{
 			JobId: j.id, Spec: j.spec, User: j.user,
 			Map: places, NodeIndex: uint32(index),
 			MemoryLimitBytes: uint64(c.memoryLimit(j)),

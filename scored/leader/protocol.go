@@ -3,6 +3,7 @@ package leader
 import (
 	"context"
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/state"
@@ -58,7 +59,7 @@ func (l *Leader) MayBeServer(name string, program *scorev1.ProgramVersion) strin
 }
 
 // mismatch returns why an agent's version is not compatible, or "".
-func (c *controller) mismatch(h *scorev1.Hello) string {
+func (c *controller) mismatch(h *agentpb.Hello) string {
 	own, theirs := protocol.Own(), agentRange(h)
 	if _, ok := own.Meet(theirs); ok {
 		return ""
@@ -69,6 +70,6 @@ func (c *controller) mismatch(h *scorev1.Hello) string {
 	)
 }
 
-func agentRange(h *scorev1.Hello) protocol.Range {
+func agentRange(h *agentpb.Hello) protocol.Range {
 	return protocol.Of(h.GetProtocolOldest(), h.GetProtocolNewest())
 }

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/tests/pinned"
@@ -293,8 +294,8 @@ func (s *scripted) submitLine(words []string) {
 }
 
 // partLost is what a node says that has lost its part of a job.
-func partLost(id uint64, reason string) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+func partLost(id uint64, reason string) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Abort{Abort: &agentpb.Abort{
 		JobId: id, Rank: noRank, ExitCode: exitCluster, Message: reason + "; submit it again", PartLost: reason,
 	}}}
 }
@@ -307,7 +308,7 @@ func (s *scripted) exitRest(node string, id uint64) {
 	}
 	for _, rank := range j.part(node).Ranks {
 		if !j.exits[rank] {
-			s.receive(node, exits(&scorev1.RankExited{JobId: id, Rank: rank, AtNanos: s.b.now}))
+			s.receive(node, exits(&agentpb.RankExited{JobId: id, Rank: rank, AtNanos: s.b.now}))
 		}
 	}
 }
@@ -328,7 +329,7 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	case "launched":
 		s.receive(node, launched(id, s.b.now))
 	case "exited": // rank, code, signal, flags
-		exit := &scorev1.RankExited{JobId: id, Rank: uint32(arg(0)), ExitCode: int32(arg(1)), Signal: int32(arg(2)), AtNanos: s.b.now}
+		exit := &agentpb.RankExited{JobId: id, Rank: uint32(arg(0)), ExitCode: int32(arg(1)), Signal: int32(arg(2)), AtNanos: s.b.now}
 		for _, flag := range words[min(3, len(words)):] {
 			exit.ByUs = exit.ByUs || flag == "by-us"
 			exit.BeforeFinalize = exit.BeforeFinalize || flag == "before-finalize"
@@ -346,35 +347,35 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 	case "done-only":
 		s.receive(node, nodeDone(id))
 	case "abort", "abort-earlier":
-		abort := &scorev1.Abort{JobId: id, Rank: noRank, ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " ")}
+		abort := &agentpb.Abort{JobId: id, Rank: noRank, ExitCode: int32(arg(1)), Message: strings.Join(words[2:], " ")}
 		if words[0] != "none" {
 			abort.Rank, abort.AtNanos = int32(arg(0)), s.b.now
 		}
 		if what == "abort-earlier" {
 			abort.AtNanos -= time.Second.Nanoseconds()
 		}
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: abort}})
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Abort{Abort: abort}})
 	case "finds": // id: none; a node, and how it is
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Suspicion{Suspicion: &scorev1.Suspicion{
-			Node: words[0], Found: scorev1.Reachability(scorev1.Reachability_value["REACHABILITY_"+strings.ToUpper(words[1])]),
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Suspicion{Suspicion: &agentpb.Suspicion{
+			Node: words[0], Found: agentpb.Reachability(agentpb.Reachability_value["REACHABILITY_"+strings.ToUpper(words[1])]),
 		}}})
 	case "part-lost":
 		s.receive(node, partLost(id, strings.Join(words, " ")))
 	case "lapsed":
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Abort{Abort: &agentpb.Abort{
 			JobId: id, Rank: noRank, Lapsed: true, Message: "node " + node + " heard no leader for 10s",
 		}}})
 	case "time-near":
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeNear{TimeNear: &scorev1.TimeNear{JobId: id}}})
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_TimeNear{TimeNear: &agentpb.TimeNear{JobId: id}}})
 	case "time-up":
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_TimeUp{TimeUp: &scorev1.TimeUp{JobId: id}}})
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_TimeUp{TimeUp: &agentpb.TimeUp{JobId: id}}})
 	case "note", "lost-output":
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: &agentpb.JobNote{
 			JobId: id, Text: strings.Join(words, " "), OutputLost: what == "lost-output",
 		}}})
 	case "publish", "lookup", "unpublish":
-		op := scorev1.NameOp(scorev1.NameOp_value["NAME_OP_"+strings.ToUpper(what)])
-		m := &scorev1.NameRequest{JobId: id, Request: s.requests, Op: op, Service: words[0]}
+		op := agentpb.NameOp(agentpb.NameOp_value["NAME_OP_"+strings.ToUpper(what)])
+		m := &agentpb.NameRequest{JobId: id, Request: s.requests, Op: op, Service: words[0]}
 		if again, ok := strings.CutPrefix(words[len(words)-1], "again="); ok { // a request whose answer was lost
 			m.Request, words = s.number(again), words[:len(words)-1]
 		}
@@ -382,17 +383,17 @@ func (s *scripted) sayLine(node, what string, id uint64, words []string) {
 			m.Port = words[1]
 		}
 		m.Once, m.Wait = slices.Contains(words, "once"), slices.Contains(words, "wait")
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Name{Name: m}})
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Name{Name: m}})
 	case "places": // of job
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Places{Places: &scorev1.PlacesRequest{
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Places{Places: &agentpb.PlacesRequest{
 			JobId: id, Request: s.requests, OfJob: arg(0),
 		}}})
 	case "spawn", "spawn-again":
 		if what == "spawn" {
 			s.lastSpawn = s.requests
 		}
-		m := &scorev1.SpawnRequest{JobId: id, Request: s.lastSpawn, Apps: []*scorev1.SpawnApp{{Program: "child", Tasks: uint32(arg(0))}}}
-		s.receive(node, &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Spawn{Spawn: m}})
+		m := &agentpb.SpawnRequest{JobId: id, Request: s.lastSpawn, Apps: []*agentpb.SpawnApp{{Program: "child", Tasks: uint32(arg(0))}}}
+		s.receive(node, &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Spawn{Spawn: m}})
 	case "asleep", "awake": // epoch, number of the question, what was found that could wake it or "nothing"
 		s.receive(node, cutSaid(s.world, id, what == "asleep", words))
 	default:

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestFairShare(t *testing.T) {
 			w.receive("n1", prepared(j.id))
 			w.receive("n1", launched(j.id, w.b.now))
 			w.advance(length)
-			w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: j.id, Usage: usageOf(length)}}})
+			w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: j.id, Usage: usageOf(length)}}})
 			if round >= 200 { // earlier usage has decayed by then
 				ran[j.user.GetUid()]++
 			}
@@ -80,8 +81,8 @@ func TestChargedWhileItRuns(t *testing.T) {
 	w.receive("n1", prepared(id))
 	w.receive("n1", launched(id, w.b.now))
 	report := func(d time.Duration) {
-		w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{
-			Usage: []*scorev1.SwitchReport_JobUsage{{JobId: id, Usage: usageOf(d)}},
+		w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_SwitchReport{SwitchReport: &agentpb.SwitchReport{
+			Usage: []*agentpb.SwitchReport_JobUsage{{JobId: id, Usage: usageOf(d)}},
 		}}})
 		w.advance(2 * weighEvery)
 	}
@@ -92,7 +93,7 @@ func TestChargedWhileItRuns(t *testing.T) {
 	w.restart()
 	w.connect(hello("n1", 2, id))
 	report(2 * time.Minute)
-	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: id, Usage: usageOf(3 * time.Minute)}}})
+	w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: id, Usage: usageOf(3 * time.Minute)}}})
 	if u := w.log.User(7); u.Held != 360e6 || u.CPU != 360e6 || u.Jobs != 1 {
 		t.Fatalf("%+v", u)
 	}

@@ -2,7 +2,7 @@ package leader
 
 import (
 	"fmt"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"time"
 )
@@ -24,7 +24,7 @@ type simAgent struct {
 	// crash: it dies when it next starts a job, and the leader with it.
 	crash bool
 
-	unsent []*scorev1.AgentMessage
+	unsent []*agentpb.AgentMessage
 
 	requests uint64
 	newest   [2]uint64 // term and version of the newest plan it has redactedFor
@@ -40,7 +40,7 @@ type simPart struct {
 	launched     bool
 	done         bool
 	orphaned     bool                    // its steward is gone
-	events       []*scorev1.AgentMessage // to be repeated until Forget
+	events       []*agentpb.AgentMessage // to be repeated until Forget
 }
 
 func (a *simAgent) connect() {
@@ -66,7 +66,7 @@ func (a *simAgent) handleMessages() {
 		m := a.link.sent[a.read]
 		a.read++
 		switch m := m.GetMessage().(type) {
-		case *scorev1.ServerMessage_Welcome:
+		case *agentpb.ServerMessage_Welcome:
 			for id := range a.jobs {
 				if !slices.Contains(m.Welcome.GetKeepJobs(), id) {
 					delete(a.jobs, id)
@@ -77,17 +77,17 @@ func (a *simAgent) handleMessages() {
 					a.send(event)
 				}
 			}
-		case *scorev1.ServerMessage_Prepare:
+		case *agentpb.ServerMessage_Prepare:
 			a.prepare(m.Prepare)
-		case *scorev1.ServerMessage_Plan:
+		case *agentpb.ServerMessage_Plan:
 			a.plan(m.Plan)
-		case *scorev1.ServerMessage_Kill:
+		case *agentpb.ServerMessage_Kill:
 			a.kill(m.Kill.GetJobId())
-		case *scorev1.ServerMessage_Signal:
+		case *agentpb.ServerMessage_Signal:
 			if m.Signal.GetEndsJob() {
 				a.terminate(m.Signal.GetJobId(), m.Signal.GetSignal())
 			}
-		case *scorev1.ServerMessage_Forget:
+		case *agentpb.ServerMessage_Forget:
 			delete(a.jobs, m.Forget.GetJobId())
 		}
 	}
@@ -102,7 +102,7 @@ func sortedKeys(jobs map[uint64]*simPart) []uint64 {
 	return ids
 }
 
-func (a *simAgent) send(m *scorev1.AgentMessage) {
+func (a *simAgent) send(m *agentpb.AgentMessage) {
 	switch {
 	case a.link == nil || a.link.closed:
 	case a.holdOutput:
@@ -125,12 +125,12 @@ func (a *simAgent) flush() {
 }
 
 // report sends an event and keeps it.
-func (a *simAgent) report(p *simPart, m *scorev1.AgentMessage) {
+func (a *simAgent) report(p *simPart, m *agentpb.AgentMessage) {
 	p.events = append(p.events, m)
 	a.send(m)
 }
 
-func (a *simAgent) prepare(m *scorev1.Prepare) {
+func (a *simAgent) prepare(m *agentpb.Prepare) {
 	p := a.jobs[m.GetJobId()]
 	if p == nil {
 		p = &simPart{tasks: mapOf(m.GetMap())[m.GetNodeIndex()].GetRanks(), attempt: m.GetAttempt(), lease: time.Duration(m.GetLeaseNanos())}
@@ -150,7 +150,7 @@ func (a *simAgent) prepare(m *scorev1.Prepare) {
 	}
 }
 
-func (a *simAgent) plan(m *scorev1.Plan) {
+func (a *simAgent) plan(m *agentpb.Plan) {
 	// Real agents would not obey it.
 	if id := [2]uint64{m.GetTerm(), m.GetVersion()}; slices.Compare(id[:], a.newest[:]) < 0 {
 		a.sim.t.Fatalf("%s gets plan %v after %v\n%s", a.name, id, a.newest, a.sim.seen.String())
@@ -200,7 +200,7 @@ func (a *simAgent) kill(id uint64) {
 	}
 	if p.launched && !p.orphaned {
 		for _, rank := range p.tasks {
-			a.report(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, Signal: 9, ByUs: true, AtNanos: a.sim.b.now}))
+			a.report(p, exits(&agentpb.RankExited{JobId: id, Rank: rank, Signal: 9, ByUs: true, AtNanos: a.sim.b.now}))
 		}
 	}
 	p.done = true
@@ -240,7 +240,7 @@ func (a *simAgent) finish(id uint64, code, signal int32) {
 	}
 	p.done = true
 	for _, rank := range p.tasks {
-		a.report(p, exits(&scorev1.RankExited{JobId: id, Rank: rank, ExitCode: code, Signal: signal, AtNanos: a.sim.b.now}))
+		a.report(p, exits(&agentpb.RankExited{JobId: id, Rank: rank, ExitCode: code, Signal: signal, AtNanos: a.sim.b.now}))
 	}
 	a.report(p, nodeDone(id))
 }

@@ -2,7 +2,7 @@ package leader
 
 import (
 	"fmt"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state"
 	"slices"
 	"strings"
@@ -51,10 +51,10 @@ func (c *controller) restoreSpawns() {
 
 // spawn starts the job that a rank of another asked for. It joins its parent's gang: the two
 // exchange messages, so they must run together.
-func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
-	reply := &scorev1.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
+func (c *controller) spawn(n *node, m *agentpb.SpawnRequest) {
+	reply := &agentpb.SpawnReply{JobId: m.GetJobId(), Request: m.GetRequest()}
 	send := func() {
-		c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Spawn{Spawn: reply}})
+		c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Spawn{Spawn: reply}})
 	}
 	parent, p := c.partOf(n, m.GetJobId())
 	if p == nil {
@@ -82,7 +82,7 @@ func (c *controller) spawn(n *node, m *scorev1.SpawnRequest) {
 	send() // after the commit, as all its effects
 }
 
-func (c *controller) child(parent *job, by state.NameRequest, m *scorev1.SpawnRequest) (*job, error) {
+func (c *controller) child(parent *job, by state.NameRequest, m *agentpb.SpawnRequest) (*job, error) {
 	if parent.state != running {
 		return nil, fmt.Errorf("%w: the job that spawns is being ended", ErrState)
 	}

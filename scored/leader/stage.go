@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"time"
@@ -168,7 +169,7 @@ func (c *controller) sendStage(j *job, index int) {
 			addresses[i] = other.address
 		}
 	}
-	c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Stage{Stage: &scorev1.Stage{
+	c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Stage{Stage: &agentpb.Stage{
 		JobId: j.id, User: j.user, Files: j.spec.GetStaged(), Addresses: addresses, Index: uint32(index), Nodes: j.fetchers(),
 	}}})
 }
@@ -212,13 +213,13 @@ func (c *controller) forgetStaged(j *job) {
 
 // stagedForChild returns the staged files for a spawned job: the programs are those with the names
 // that are spawned.
-func stagedForChild(files []*scorev1.StagedFile, apps []*scorev1.SpawnApp) []*scorev1.StagedFile {
+func stagedForChild(files []*scorev1.StagedFile, apps []*agentpb.SpawnApp) []*scorev1.StagedFile {
 	var out []*scorev1.StagedFile
 	for _, f := range files {
 		kind := f.GetKind()
 		if kind != scorev1.StagedKind_STAGED_KIND_LIBRARY {
 			kind = scorev1.StagedKind_STAGED_KIND_FILE
-			if slices.ContainsFunc(apps, func(a *scorev1.SpawnApp) bool { return path.Base(a.GetProgram()) == f.GetName() }) {
+			if slices.ContainsFunc(apps, func(a *agentpb.SpawnApp) bool { return path.Base(a.GetProgram()) == f.GetName() }) {
 				kind = scorev1.StagedKind_STAGED_KIND_PROGRAM
 			}
 		}

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/state"
 	"score/scored/state/statepb"
@@ -26,7 +27,7 @@ func newStartBench(tb testing.TB, nodes, cpus int) *startBench {
 	s := &startBench{TB: tb, state: state.New(), link: new(benchLink), sent: make(map[string]int)}
 	s.controller = newController(configOf(1, s.state), s.state, 1)
 	for i := range nodes {
-		refusal := s.onHello(&scorev1.Hello{
+		refusal := s.onHello(&agentpb.Hello{
 			Cluster: "lab", Node: fmt.Sprint("n", i+1), Address: fmt.Sprintf("10.0.%d.%d:7421", i/256, i%256), Version: "v1",
 			Cpus: uint32(cpus), MemoryBytes: 1 << 40, BootId: fmt.Sprint("boot", i),
 		}, s.link)
@@ -63,7 +64,7 @@ func (s *startBench) proceed() {
 }
 
 // deliver delivers a message from every node, in batches.
-func (s *startBench) deliver(nodes int, say func(node int) *scorev1.AgentMessage) {
+func (s *startBench) deliver(nodes int, say func(node int) *agentpb.AgentMessage) {
 	for i := range nodes {
 		s.onMessage(fmt.Sprint("n", i+1), s.link, say(i))
 		if (i+1)%maxBatch == 0 || i+1 == nodes {
@@ -98,30 +99,30 @@ func BenchmarkStart(b *testing.B) {
 				})
 				orders := s.bytes
 				phase("prepared-ms", func() {
-					s.deliver(size.nodes, func(int) *scorev1.AgentMessage {
-						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}}
+					s.deliver(size.nodes, func(int) *agentpb.AgentMessage {
+						return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id}}}
 					})
 				})
 				phase("launched-ms", func() {
-					s.deliver(size.nodes, func(int) *scorev1.AgentMessage {
-						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}}
+					s.deliver(size.nodes, func(int) *agentpb.AgentMessage {
+						return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: id, AtNanos: 1}}}
 					})
 				})
 				phase("exited-ms", func() {
-					s.deliver(size.nodes, func(node int) *scorev1.AgentMessage {
-						exits := &scorev1.RanksExited{}
+					s.deliver(size.nodes, func(node int) *agentpb.AgentMessage {
+						exits := &agentpb.RanksExited{}
 						for _, rank := range s.jobs[id].part(fmt.Sprint("n", node+1)).Ranks {
-							exits.Exits = append(exits.Exits, &scorev1.RankExited{JobId: id, Rank: rank})
+							exits.Exits = append(exits.Exits, &agentpb.RankExited{JobId: id, Rank: rank})
 						}
-						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RanksExited{RanksExited: exits}}
+						return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_RanksExited{RanksExited: exits}}
 					})
 				})
 				phase("done-ms", func() {
-					s.deliver(size.nodes, func(int) *scorev1.AgentMessage {
-						return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: id}}}
+					s.deliver(size.nodes, func(int) *agentpb.AgentMessage {
+						return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: id}}}
 					})
 				})
-				if s.jobs[id] != nil || s.sent["*scorev1.ServerMessage_Prepare"] != size.nodes || s.sent["*scorev1.ServerMessage_Plan"] < size.nodes {
+				if s.jobs[id] != nil || s.sent["*agentpb.ServerMessage_Prepare"] != size.nodes || s.sent["*agentpb.ServerMessage_Plan"] < size.nodes {
 					b.Fatalf("job %d did not run on all nodes: %v", id, s.sent)
 				}
 				b.ReportMetric(float64(orders)/float64(size.nodes), "order-B/node")
@@ -150,7 +151,7 @@ func TestOrdersOfLargeJobsAreShort(t *testing.T) {
 		},
 	)
 	s.proceed()
-	if maxBytes := nodes * 25_000; s.sent["*scorev1.ServerMessage_Prepare"] != nodes || s.bytes > maxBytes {
+	if maxBytes := nodes * 25_000; s.sent["*agentpb.ServerMessage_Prepare"] != nodes || s.bytes > maxBytes {
 		t.Errorf("%v, %d bytes; at most %d", s.sent, s.bytes, maxBytes)
 	}
 }

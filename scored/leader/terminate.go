@@ -2,6 +2,7 @@ package leader
 
 import (
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"time"
@@ -72,7 +73,7 @@ func (c *controller) becomeTerminating(j *job, v *scorev1.Verdict) {
 
 func (c *controller) sendTerminate(n *node, j *job) {
 	for _, signal := range terminationSignals {
-		c.send(n.link, signalMessage(&scorev1.SignalRanks{JobId: j.id, Signal: int32(signal), EndsJob: true}))
+		c.send(n.link, signalMessage(&agentpb.SignalRanks{JobId: j.id, Signal: int32(signal), EndsJob: true}))
 	}
 }
 

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"slices"
@@ -35,11 +36,11 @@ func TestTextsAreKeptByteByByte(t *testing.T) {
 	w.connect(hello("n1", 2, 1))
 	check("under the next leader")
 	w.start(1)
-	child, err := w.spawns(1, &scorev1.SpawnApp{Program: "dir/c\xff", Args: []string{"\xfe"}, Env: []string{"B=\xfb"}, WorkDir: "/\xfa", Tasks: 1})
+	child, err := w.spawns(1, &agentpb.SpawnApp{Program: "dir/c\xff", Args: []string{"\xfe"}, Env: []string{"B=\xfb"}, WorkDir: "/\xfa", Tasks: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.spawns(1, &scorev1.SpawnApp{Program: "c", Hosts: []string{"n\xff"}, Tasks: 1}); !errors.Is(err, ErrImpossible) {
+	if _, err := w.spawns(1, &agentpb.SpawnApp{Program: "c", Hosts: []string{"n\xff"}, Tasks: 1}); !errors.Is(err, ErrImpossible) {
 		t.Errorf("on a node whose name is no text: %v", err)
 	}
 	w.restart()
@@ -73,7 +74,7 @@ func TestTextsNeedTheirProtocol(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.start(id)
-	if _, err := w.spawns(id, &scorev1.SpawnApp{Program: "c\xff", Tasks: 1}); !errors.Is(err, ErrState) {
+	if _, err := w.spawns(id, &agentpb.SpawnApp{Program: "c\xff", Tasks: 1}); !errors.Is(err, ErrState) {
 		t.Errorf("a spawn: %v", err)
 	}
 	request := uint64(0)
@@ -137,8 +138,8 @@ func TestSentencesOfAgentsAreOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	const hostile = "rank 0: x\nscrun: job 1 ended\r\x1b[2J\u2028\n"
-	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id, Warning: hostile}}})
-	w.receive("n1", &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Note{Note: &scorev1.JobNote{JobId: id, Text: hostile}}})
+	w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id, Warning: hostile}}})
+	w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: &agentpb.JobNote{JobId: id, Text: hostile}}})
 	want := []string{`rank 0: x; scrun: job 1 ended\r\x1b[2J\u2028`, `rank 0: x; scrun: job 1 ended\r\x1b[2J\u2028`}
 	if got := w.b.jobs[id].notes; !slices.Equal(got, want) {
 		t.Errorf("%q", got)

@@ -3,6 +3,7 @@ package leader
 import (
 	"fmt"
 	"score/gang"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"time"
 
@@ -45,7 +46,7 @@ func verdict(why reason, code int32, format string, args ...any) *scorev1.Verdic
 
 // failure returns the verdict with which one rank's exit ends its gang, or nil if the others may go
 // on.
-func failure(exit *scorev1.RankExited, node string, spec *scorev1.JobSpec, limit int64) *scorev1.Verdict {
+func failure(exit *agentpb.RankExited, node string, spec *scorev1.JobSpec, limit int64) *scorev1.Verdict {
 	if exit.GetByUs() || exit.GetSurvived() {
 		return nil
 	}
@@ -77,7 +78,7 @@ func limitNote(limit int64) string {
 	return " (" + gang.FormatMemory(limit) + ")"
 }
 
-func coreNote(exit *scorev1.RankExited) string {
+func coreNote(exit *agentpb.RankExited) string {
 	if exit.GetCoreDumped() {
 		return ", core dumped"
 	}
@@ -94,7 +95,7 @@ func signalText(signal int32) string {
 
 // abortVerdict returns the verdict for an abort: by a rank; before any rank of the node was
 // launched, for a failed launch; without a rank, for a fault of the node.
-func abortVerdict(abort *scorev1.Abort, node string, launched bool) *scorev1.Verdict {
+func abortVerdict(abort *agentpb.Abort, node string, launched bool) *scorev1.Verdict {
 	code := abort.GetExitCode()
 	v := &scorev1.Verdict{Reason: aborted, Rank: abort.GetRank(), Node: node}
 	if abort.GetRank() < 0 {

@@ -1,7 +1,7 @@
 package leader
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"slices"
 	"time"
 
@@ -60,20 +60,20 @@ func (c *controller) silent(n *node) bool {
 
 // suspicion is a node's finding about a node that it watches.
 type suspicion struct {
-	found scorev1.Reachability
+	found agentpb.Reachability
 	at    int64 // when its report came
 }
 
 // onSuspicion handles a node's report on a node that it watches.
-func (c *controller) onSuspicion(from *node, m *scorev1.Suspicion) {
-	if !slices.ContainsFunc(from.watches, func(w *scorev1.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
+func (c *controller) onSuspicion(from *node, m *agentpb.Suspicion) {
+	if !slices.ContainsFunc(from.watches, func(w *agentpb.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
 		return
 	}
 	n := c.nodes[m.GetNode()]
 	switch {
 	case n == nil:
 		return
-	case m.GetFound() <= scorev1.Reachability_REACHABILITY_FINE:
+	case m.GetFound() <= agentpb.Reachability_REACHABILITY_FINE:
 		delete(n.suspects, from.name)
 		return
 	case n.suspects == nil:
@@ -95,7 +95,7 @@ func (c *controller) checkSilent(n *node) {
 		if s.at < n.cutAt && !c.silent(n) {
 			continue
 		}
-		if found := s.found; found == scorev1.Reachability_REACHABILITY_UNREACHABLE || found == scorev1.Reachability_REACHABILITY_HUNG && n.fellSilent {
+		if found := s.found; found == agentpb.Reachability_REACHABILITY_UNREACHABLE || found == agentpb.Reachability_REACHABILITY_HUNG && n.fellSilent {
 			c.log("a silent node does not answer its neighbours either", zap.String("node", n.name))
 			n.deadline = 0
 			c.onNodeDeadline(n)
@@ -117,19 +117,19 @@ func (c *controller) sendWatches() {
 		if n.link == nil {
 			continue
 		}
-		var watches []*scorev1.Watch_Neighbour
+		var watches []*agentpb.Watch_Neighbour
 		for k := 1; k <= watchersPerNode && k < len(members); k++ {
 			next := members[(i+k)%len(members)]
-			watches = append(watches, &scorev1.Watch_Neighbour{Node: next.name, Address: next.address})
+			watches = append(watches, &agentpb.Watch_Neighbour{Node: next.name, Address: next.address})
 		}
 		if slices.EqualFunc(watches, n.watches, sameNeighbour) {
 			continue
 		}
 		n.watches = watches
-		c.send(n.link, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Watch{Watch: &scorev1.Watch{Neighbours: watches}}})
+		c.send(n.link, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Watch{Watch: &agentpb.Watch{Neighbours: watches}}})
 	}
 }
 
-func sameNeighbour(x, y *scorev1.Watch_Neighbour) bool {
+func sameNeighbour(x, y *agentpb.Watch_Neighbour) bool {
 	return x.GetNode() == y.GetNode() && x.GetAddress() == y.GetAddress()
 }

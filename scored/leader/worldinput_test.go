@@ -1,6 +1,7 @@
 package leader
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"time"
 )
@@ -11,10 +12,10 @@ type fakeLink struct {
 	node   string
 	closed bool
 	cut    int64 // when it was closed
-	sent   []*scorev1.ServerMessage
+	sent   []*agentpb.ServerMessage
 }
 
-func (l *fakeLink) Send(m *scorev1.ServerMessage) {
+func (l *fakeLink) Send(m *agentpb.ServerMessage) {
 	if l.closed {
 		return
 	}
@@ -27,15 +28,15 @@ func (l *fakeLink) Close(reason string) {
 	l.world.note("%s: closed %s", l.node, reason)
 }
 
-func hello(node string, cpus uint32, jobs ...uint64) *scorev1.Hello {
-	return &scorev1.Hello{
+func hello(node string, cpus uint32, jobs ...uint64) *agentpb.Hello {
+	return &agentpb.Hello{
 		Cluster: "lab", Node: node, Address: node + ":1", Version: "v1", Cpus: cpus, MemoryBytes: 1 << 30,
 		BootId: "boot1", Jobs: jobs,
 	}
 }
 
 // connect connects an agent.
-func (w *world) connect(h *scorev1.Hello) (refusal string) {
+func (w *world) connect(h *agentpb.Hello) (refusal string) {
 	w.t.Helper()
 	link := &fakeLink{world: w, node: h.GetNode()}
 	refusal = w.b.onHello(h, link)
@@ -47,7 +48,7 @@ func (w *world) connect(h *scorev1.Hello) (refusal string) {
 }
 
 // receive delivers an agent's message.
-func (w *world) receive(node string, m *scorev1.AgentMessage) {
+func (w *world) receive(node string, m *agentpb.AgentMessage) {
 	w.t.Helper()
 	w.b.onMessage(node, w.links[node], m)
 	w.settle()
@@ -117,24 +118,24 @@ func (w *world) end(id uint64, how func(*job, *scorev1.Verdict)) {
 
 // Messages of agents.
 
-func prepared(id uint64) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}}
+func prepared(id uint64) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id}}}
 }
 
-func unprepared(id uint64, code int32, text string) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id, ExitCode: code, Error: text}}}
+func unprepared(id uint64, code int32, text string) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id, ExitCode: code, Error: text}}}
 }
 
-func launched(id uint64, at int64) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: at}}}
+func launched(id uint64, at int64) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: id, AtNanos: at}}}
 }
 
-func exits(exit *scorev1.RankExited) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: exit}}
+func exits(exit *agentpb.RankExited) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankExited{RankExited: exit}}
 }
 
-func nodeDone(id uint64) *scorev1.AgentMessage {
-	return &scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{
+func nodeDone(id uint64) *agentpb.AgentMessage {
+	return &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{
 		JobId: id, Usage: &scorev1.Usage{CpuNanos: 3, RunNanos: 5, Slices: 1, MaxRssBytes: 9},
 	}}}
 }

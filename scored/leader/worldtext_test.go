@@ -2,6 +2,7 @@ package leader
 
 import (
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"score/scored/state/statepb"
@@ -104,17 +105,17 @@ func mapOf(encoded []byte) []*scorev1.NodePlace {
 	return places
 }
 
-func messageText(message *scorev1.ServerMessage) string {
+func messageText(message *agentpb.ServerMessage) string {
 	switch m := message.GetMessage().(type) {
-	case *scorev1.ServerMessage_Welcome:
+	case *agentpb.ServerMessage_Welcome:
 		return fmt.Sprintf("Welcome term %d keep %v", m.Welcome.GetTerm(), m.Welcome.GetKeepJobs())
-	case *scorev1.ServerMessage_Prepare:
+	case *agentpb.ServerMessage_Prepare:
 		text := fmt.Sprintf("Prepare %d part %d of %d", m.Prepare.GetJobId(), m.Prepare.GetNodeIndex(), len(mapOf(m.Prepare.GetMap())))
 		if m.Prepare.GetLeaseNanos() != 0 {
 			text += fmt.Sprintf(" attempt %d restarts %d lease %v", m.Prepare.GetAttempt(), m.Prepare.GetRestarts(), time.Duration(m.Prepare.GetLeaseNanos()))
 		}
 		return text
-	case *scorev1.ServerMessage_Stage:
+	case *agentpb.ServerMessage_Stage:
 		text := fmt.Sprintf(
 			"Stage %d of %s: %d of %d nodes",
 			m.Stage.GetJobId(),
@@ -126,7 +127,7 @@ func messageText(message *scorev1.ServerMessage) string {
 			text += ", and " + strings.Join(more, " ")
 		}
 		return text
-	case *scorev1.ServerMessage_Plan:
+	case *agentpb.ServerMessage_Plan:
 		text := fmt.Sprintf("Plan %d.%d", m.Plan.GetTerm(), m.Plan.GetVersion())
 		for _, row := range m.Plan.GetRows() {
 			text += fmt.Sprintf(" row %d %v %v", row.GetIndex(), time.Duration(row.GetSliceNanos()), row.GetJobs())
@@ -135,40 +136,40 @@ func messageText(message *scorev1.ServerMessage) string {
 			text += fmt.Sprintf(" asleep %v", m.Plan.GetAsleep())
 		}
 		return text
-	case *scorev1.ServerMessage_Kill:
+	case *agentpb.ServerMessage_Kill:
 		return fmt.Sprintf("Kill %d %q", m.Kill.GetJobId(), m.Kill.GetReason())
-	case *scorev1.ServerMessage_Signal:
+	case *agentpb.ServerMessage_Signal:
 		if m.Signal.GetEndsJob() {
 			return fmt.Sprintf("Signal %d %d ends the job", m.Signal.GetJobId(), m.Signal.GetSignal())
 		}
 		return fmt.Sprintf("Signal %d %d", m.Signal.GetJobId(), m.Signal.GetSignal())
-	case *scorev1.ServerMessage_Forget:
+	case *agentpb.ServerMessage_Forget:
 		return fmt.Sprintf("Forget %d", m.Forget.GetJobId())
-	case *scorev1.ServerMessage_Name:
+	case *agentpb.ServerMessage_Name:
 		if m.Name.GetError() != "" {
 			return fmt.Sprintf("Name request %d: %s", m.Name.GetRequest(), m.Name.GetError())
 		}
 		return fmt.Sprintf("Name request %d ok %v port %q", m.Name.GetRequest(), m.Name.GetOk(), m.Name.GetPort())
-	case *scorev1.ServerMessage_Spawn:
+	case *agentpb.ServerMessage_Spawn:
 		return fmt.Sprintf("Spawn request %d child %d %q", m.Spawn.GetRequest(), m.Spawn.GetChildJob(), m.Spawn.GetError())
-	case *scorev1.ServerMessage_Places:
+	case *agentpb.ServerMessage_Places:
 		return fmt.Sprintf("Places request %d of job %d: %d nodes", m.Places.GetRequest(), m.Places.GetOfJob(), len(mapOf(m.Places.GetMap())))
-	case *scorev1.ServerMessage_PartGone:
+	case *agentpb.ServerMessage_PartGone:
 		return fmt.Sprintf("PartGone %d part %d %q", m.PartGone.GetJobId(), m.PartGone.GetNodeIndex(), m.PartGone.GetReason())
-	case *scorev1.ServerMessage_ChildEnded:
+	case *agentpb.ServerMessage_ChildEnded:
 		return fmt.Sprintf("ChildEnded %d of %d code %d", m.ChildEnded.GetChildJob(), m.ChildEnded.GetJobId(), m.ChildEnded.GetExitCode())
-	case *scorev1.ServerMessage_Watch:
+	case *agentpb.ServerMessage_Watch:
 		var names []string
 		for _, n := range m.Watch.GetNeighbours() {
 			names = append(names, n.GetNode())
 		}
 		return fmt.Sprintf("Watch %v", names)
-	case *scorev1.ServerMessage_AskRankStates:
+	case *agentpb.ServerMessage_AskRankStates:
 		return fmt.Sprintf("AskRankStates %d of %d", m.AskRankStates.GetRequest(), m.AskRankStates.GetJobId())
-	case *scorev1.ServerMessage_AskCut:
+	case *agentpb.ServerMessage_AskCut:
 		return fmt.Sprintf("AskCut %d.%d of %d examine %v", m.AskCut.GetRequest()>>requestBits, m.AskCut.GetRequest()&(1<<requestBits-1),
 			m.AskCut.GetJobId(), m.AskCut.GetExamine())
-	case *scorev1.ServerMessage_AskChannels:
+	case *agentpb.ServerMessage_AskChannels:
 		return fmt.Sprintf("AskChannels %d of %v", m.AskChannels.GetRequest(), m.AskChannels.GetJobIds())
 	}
 	return fmt.Sprintf("%T", message.GetMessage())

@@ -3,8 +3,8 @@ package metrics
 import (
 	"math"
 	"score/ctxswitch/histogram"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
-	"score/scored/api/scorev1"
 	"slices"
 	"time"
 )
@@ -31,7 +31,7 @@ type progress struct {
 }
 
 // advance records the latest switch that the node has reported.
-func (s *Switches) advance(node string, boundaries []*scorev1.SwitchReport_Boundary, now time.Time) {
+func (s *Switches) advance(node string, boundaries []*agentpb.SwitchReport_Boundary, now time.Time) {
 	p, known := s.reporters[node]
 	if len(boundaries) == 0 || !known && len(s.reporters) >= jobmap.MaxNodes {
 		return
@@ -61,7 +61,7 @@ func (s *Switches) reportedByAll(before time.Time) int64 {
 }
 
 // join adds a node's report of a planned switch.
-func (s *Switches) join(report *scorev1.SwitchReport_Boundary, now time.Time) {
+func (s *Switches) join(report *agentpb.SwitchReport_Boundary, now time.Time) {
 	if len(report.GetJobsIn()) == 0 || report.GetRunningNanos() < report.GetPlannedNanos() {
 		return // nothing began to run
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"score/ctxswitch"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"score/tests/pinned"
@@ -47,13 +48,13 @@ func TestMetricsOfTheProcess(t *testing.T) {
 
 func TestMetricsAsServed(t *testing.T) {
 	switches := NewSwitches()
-	switches.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
+	switches.Add("n1", &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{
 		steps(t, 0, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: 16 * time.Microsecond}),
 		steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: 16 * time.Microsecond}),
 	}, LateFreezes: 1})
 	flushed := steps(t, 0, nil)
 	flushed.Flushes = &scorev1.Flushes{Clean: 3, CutOff: 1}
-	switches.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{flushed}})
+	switches.Add("n1", &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{flushed}})
 	s := New(Sources{Switches: switches, Stats: func(context.Context) (leader.Stats, error) {
 		return leader.Stats{
 			Submitted: 5, Launches: 4, Plans: 9, Rows: 2, NodesUp: 3,

@@ -3,8 +3,8 @@ package metrics
 import (
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
-	"score/scored/api/scorev1"
 	"slices"
 	"sync"
 	"time"
@@ -29,7 +29,7 @@ type distributions struct {
 }
 
 // merge adds a report. It skips damaged parts.
-func (d *distributions) merge(report *scorev1.SwitchReport_Steps) {
+func (d *distributions) merge(report *agentpb.SwitchReport_Steps) {
 	f := report.GetFlushes()
 	d.clean, d.cutOff, d.heldUp = d.clean+f.GetClean(), d.cutOff+f.GetCutOff(), d.heldUp+f.GetHeld()
 	encoded := report.GetHistograms()
@@ -81,7 +81,7 @@ func NewSwitches() *Switches {
 }
 
 // Add merges one report of a node.
-func (s *Switches) Add(node string, report *scorev1.SwitchReport) {
+func (s *Switches) Add(node string, report *agentpb.SwitchReport) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()

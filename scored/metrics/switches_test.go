@@ -3,6 +3,7 @@ package metrics
 import (
 	"score/ctxswitch"
 	"score/ctxswitch/histogram"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 	"testing/synctest"
@@ -10,9 +11,9 @@ import (
 )
 
 // steps encodes one duration per measure, the others empty.
-func steps(t *testing.T, job uint64, measures map[ctxswitch.Measure]time.Duration) *scorev1.SwitchReport_Steps {
+func steps(t *testing.T, job uint64, measures map[ctxswitch.Measure]time.Duration) *agentpb.SwitchReport_Steps {
 	t.Helper()
-	s := &scorev1.SwitchReport_Steps{JobId: job}
+	s := &agentpb.SwitchReport_Steps{JobId: job}
 	var all ctxswitch.Measures
 	for m, d := range measures {
 		all[m].Record(d)
@@ -27,8 +28,8 @@ func steps(t *testing.T, job uint64, measures map[ctxswitch.Measure]time.Duratio
 	return s
 }
 
-func boundaryAt(round uint64, planned, running int64) *scorev1.SwitchReport_Boundary {
-	return &scorev1.SwitchReport_Boundary{PlanVersion: 1, Round: round, PlannedNanos: planned, RunningNanos: running, JobsIn: []uint64{1}}
+func boundaryAt(round uint64, planned, running int64) *agentpb.SwitchReport_Boundary {
+	return &agentpb.SwitchReport_Boundary{PlanVersion: 1, Round: round, PlannedNanos: planned, RunningNanos: running, JobsIn: []uint64{1}}
 }
 
 // TestWholeDistributions: who asks for them gets the distributions themselves, others do not.
@@ -36,7 +37,7 @@ func TestWholeDistributions(t *testing.T) {
 	s := NewSwitches()
 	took := 20 * time.Microsecond
 	for range 3 {
-		s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
+		s.Add("n1", &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{
 			steps(t, 0, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: took}),
 		}})
 	}
@@ -57,8 +58,8 @@ func TestWholeDistributions(t *testing.T) {
 func TestStepsAreMergedPerNodeAndJob(t *testing.T) {
 	s := NewSwitches()
 	for range 3 {
-		s.Add("n2", &scorev1.SwitchReport{
-			Steps: []*scorev1.SwitchReport_Steps{
+		s.Add("n2", &agentpb.SwitchReport{
+			Steps: []*agentpb.SwitchReport_Steps{
 				steps(t, 0, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureStop: 20 * time.Microsecond}),
 				steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: 30 * time.Microsecond}),
 			},
@@ -67,7 +68,7 @@ func TestStepsAreMergedPerNodeAndJob(t *testing.T) {
 	}
 	s.Add(
 		"n1",
-		&scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: time.Millisecond})}},
+		&agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{steps(t, 7, map[ctxswitch.Measure]time.Duration{ctxswitch.MeasureGo: time.Millisecond})}},
 	)
 
 	all := s.Response(&scorev1.SwitchMetricsRequest{})
@@ -100,7 +101,7 @@ func TestBoundariesAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSwitches()
 		const us = 1000
-		s.Add("n1", &scorev1.SwitchReport{Boundaries: []*scorev1.SwitchReport_Boundary{
+		s.Add("n1", &agentpb.SwitchReport{Boundaries: []*agentpb.SwitchReport_Boundary{
 			boundaryAt(1, 1000*us, 1050*us),
 			boundaryAt(2, 2000*us, 2070*us),
 			{PlanVersion: 1, Round: 3, PlannedNanos: 3000 * us, RunningNanos: 3010 * us}, // nothing came on
@@ -122,7 +123,7 @@ func TestBoundariesAreJoined(t *testing.T) {
 		if r := s.Response(&scorev1.SwitchMetricsRequest{}); r.GetToRunning().GetCount() != 2 || r.GetSkew().GetCount() != 0 || len(s.arrivals) != 2 {
 			t.Errorf("of one node: %v", r)
 		}
-		s.Add("n2", &scorev1.SwitchReport{Boundaries: []*scorev1.SwitchReport_Boundary{boundaryAt(1, 1000*us, 1080*us)}})
+		s.Add("n2", &agentpb.SwitchReport{Boundaries: []*agentpb.SwitchReport_Boundary{boundaryAt(1, 1000*us, 1080*us)}})
 		check("all have told of the first", 1)
 		time.Sleep(joinWindow + time.Second)
 		check("after the window", 0)
@@ -137,7 +138,7 @@ func TestBoundariesAreJoined(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	s := NewSwitches()
-	report := &scorev1.SwitchReport{}
+	report := &agentpb.SwitchReport{}
 	for i := range uint64(maxPending + 100) {
 		report.Boundaries = append(report.Boundaries, boundaryAt(i, 0, 1))
 	}
@@ -146,7 +147,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d boundaries pending, %d counted", len(s.arrivals), s.toRunning.Count())
 	}
 	for job := range uint64(maxGroups + 10) {
-		s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{{JobId: job + 1}}})
+		s.Add("n1", &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{{JobId: job + 1}}})
 	}
 	if len(s.groups) != maxGroups || len(s.recent) != maxGroups {
 		t.Errorf("%d groups", len(s.groups))
@@ -158,11 +159,11 @@ func TestBounds(t *testing.T) {
 
 func TestDamagedReportsAreLeftOut(t *testing.T) {
 	s := NewSwitches()
-	s.Add("n1", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{
+	s.Add("n1", &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{
 		nil,
 		{JobId: 1, Histograms: [][]byte{[]byte("nonsense"), nil, make([]byte, 1<<20)}},
 		{JobId: 2, Histograms: make([][]byte, 1000)},
-	}, Boundaries: []*scorev1.SwitchReport_Boundary{nil}})
+	}, Boundaries: []*agentpb.SwitchReport_Boundary{nil}})
 	for _, g := range s.Response(&scorev1.SwitchMetricsRequest{}).GetGroups() {
 		if len(g.GetSteps()) != 0 {
 			t.Errorf("group %v", g)
@@ -175,7 +176,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := NewSwitches()
-		s.Add("n", &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{{Histograms: [][]byte{data, data}}}})
+		s.Add("n", &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{{Histograms: [][]byte{data, data}}}})
 		s.Response(&scorev1.SwitchMetricsRequest{})
 	})
 }

@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"score/scored/admission"
 	"score/scored/api"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/access"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/failpoint"
 	"score/scored/leader"
 	"sync"
@@ -28,7 +29,7 @@ const (
 
 // SwitchSink receives the agents' measurements.
 type SwitchSink interface {
-	Add(node string, report *scorev1.SwitchReport)
+	Add(node string, report *agentpb.SwitchReport)
 }
 
 // AgentOptions are the options of NewAgents. CountError and Logger are optional.
@@ -42,7 +43,7 @@ type AgentOptions struct {
 	Addresses func() []string
 	Switches  SwitchSink
 	// AddServer makes a server a member, and reports whether it votes. Required with Servers.
-	AddServer func(name string, request *scorev1.EnrolRequest) (voter bool, err error)
+	AddServer func(name string, request *agentpb.EnrolRequest) (voter bool, err error)
 	// Program is this server's version.
 	Program    *scorev1.ProgramVersion
 	CountError func(procedure, code string)
@@ -53,8 +54,8 @@ type AgentOptions struct {
 type agents struct{ AgentOptions }
 
 var (
-	_ scorev1connect.AgentServiceHandler  = agents{}
-	_ scorev1connect.ServerServiceHandler = agents{}
+	_ agentpbconnect.AgentServiceHandler  = agents{}
+	_ agentpbconnect.ServerServiceHandler = agents{}
 )
 
 // NewAgents returns the handler for the agents' address.
@@ -69,12 +70,12 @@ func NewAgents(options AgentOptions) http.Handler {
 		withoutCompression(),
 	}
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewAgentServiceHandler(agents{options}, handlerOptions...))
-	mux.Handle(scorev1connect.NewServerServiceHandler(agents{options}, handlerOptions...))
+	mux.Handle(agentpbconnect.NewAgentServiceHandler(agents{options}, handlerOptions...))
+	mux.Handle(agentpbconnect.NewServerServiceHandler(agents{options}, handlerOptions...))
 	return access.Guard(mux)
 }
 
-type agentStream = connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]
+type agentStream = connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]
 
 // Connect implements AgentServiceHandler.
 func (a agents) Connect(ctx context.Context, stream *agentStream) error {
@@ -132,11 +133,11 @@ func (a agents) receive(ctx context.Context, stream *agentStream, link *agentLin
 }
 
 // passPoints triggers the failpoints of an agent's message.
-func passPoints(message *scorev1.AgentMessage) {
+func passPoints(message *agentpb.AgentMessage) {
 	switch message.GetMessage().(type) {
-	case *scorev1.AgentMessage_Launched:
+	case *agentpb.AgentMessage_Launched:
 		_ = failpoint.Hit(failpoint.LaunchArrived) // cannot fail
-	case *scorev1.AgentMessage_RankExited:
+	case *agentpb.AgentMessage_RankExited:
 		_ = failpoint.Hit(failpoint.ExitArrived) // cannot fail
 	}
 }
@@ -154,7 +155,7 @@ type agentLink struct {
 
 	// refused answers the leader for an order that the agent cannot read; nil: the agent can read
 	// all orders.
-	refused func(context.Context, *scorev1.Prepared)
+	refused func(context.Context, *agentpb.Prepared)
 
 	addresses     func() []string // of all servers; nil: the agent knows them
 	sentAddresses []string        // last sent; used by run only
@@ -165,7 +166,7 @@ func newAgentLink(now func() (int64, uint64)) *agentLink {
 }
 
 // Send implements leader.Link.
-func (l *agentLink) Send(message *scorev1.ServerMessage) {
+func (l *agentLink) Send(message *agentpb.ServerMessage) {
 	if !l.queue.put(message) {
 		l.Close("")
 	}
@@ -180,10 +181,10 @@ func (l *agentLink) Close(reason string) {
 }
 
 // pong answers a heartbeat that arrived just now. When the answer leaves it is completed.
-func (l *agentLink) pong(ping *scorev1.Ping) {
-	pong := &scorev1.Pong{Sequence: ping.GetSequence(), AgentNanos: ping.GetAgentNanos()}
+func (l *agentLink) pong(ping *agentpb.Ping) {
+	pong := &agentpb.Pong{Sequence: ping.GetSequence(), AgentNanos: ping.GetAgentNanos()}
 	pong.ArrivedNanos, pong.Term = l.now()
-	l.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Pong{Pong: pong}})
+	l.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Pong{Pong: pong}})
 }
 
 // run writes queued messages until either side ends the stream.
@@ -226,7 +227,7 @@ func (l *agentLink) writeAll(ctx context.Context, stream *agentStream) error {
 }
 
 // write sends a queued message, in the words that the agent understands.
-func (l *agentLink) write(ctx context.Context, stream *agentStream, message *scorev1.ServerMessage) error {
+func (l *agentLink) write(ctx context.Context, stream *agentStream, message *agentpb.ServerMessage) error {
 	if message.GetPlan() != nil {
 		_ = failpoint.Hit(failpoint.PlanPush) // cannot fail
 	}
@@ -245,10 +246,10 @@ func (l *agentLink) write(ctx context.Context, stream *agentStream, message *sco
 // why.
 func (l *agentLink) refuse(stream *agentStream) error {
 	if l.leaderAddress != "" {
-		return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Redirect{Redirect: &scorev1.Redirect{Address: l.leaderAddress}}})
+		return stream.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Redirect{Redirect: &agentpb.Redirect{Address: l.leaderAddress}}})
 	}
 	if l.reason == "" {
 		return connect.NewError(connect.CodeUnavailable, errors.New("connect again"))
 	}
-	return stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Refused{Refused: l.reason}})
+	return stream.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Refused{Refused: l.reason}})
 }

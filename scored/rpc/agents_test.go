@@ -3,6 +3,7 @@ package rpc
 import (
 	"score/ctxswitch"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/hosttime"
@@ -17,8 +18,8 @@ import (
 func TestPongCarriesTheClustersTime(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", nil)
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{Sequence: 5, AgentNanos: 77, OffsetNanos: 3}}})
-	pong := a.until("Pong", func(m *scorev1.ServerMessage) bool { return m.GetPong() != nil }).GetPong()
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{Sequence: 5, AgentNanos: 77, OffsetNanos: 3}}})
+	pong := a.until("Pong", func(m *agentpb.ServerMessage) bool { return m.GetPong() != nil }).GetPong()
 	now, term := c.leader.Now()
 	if pong.GetSequence() != 5 || pong.GetAgentNanos() != 77 || pong.GetTerm() != term {
 		t.Errorf("pong %v", pong)
@@ -38,17 +39,17 @@ func TestStrangersAreRefused(t *testing.T) {
 	c := newCluster(t)
 	tests := []struct {
 		name  string
-		first *scorev1.AgentMessage
+		first *agentpb.AgentMessage
 		code  connect.Code
 		text  string
 	}{
 		{
 			"no hello",
-			&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}},
+			&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{}}},
 			connect.CodeInvalidArgument,
 			"the first message must say who the agent is",
 		},
-		{"nothing", &scorev1.AgentMessage{}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
+		{"nothing", &agentpb.AgentMessage{}, connect.CodeInvalidArgument, "the first message must say who the agent is"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -74,7 +75,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	a, cancel := c.open(testKey, "n1")
 	defer cancel()
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{Cluster: "lab", Node: "n2"}}})
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: &agentpb.Hello{Cluster: "lab", Node: "n2"}}})
 	if _, err := a.stream.Receive(); connect.CodeOf(err) != connect.CodePermissionDenied {
 		t.Errorf("a certificate for another node: %v", err)
 	}
@@ -85,15 +86,15 @@ func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
 	first := c.join("n1", nil)
 	tests := []struct {
 		name   string
-		change func(*scorev1.Hello)
+		change func(*agentpb.Hello)
 		want   string
 	}{
 		{
 			"later protocols",
-			func(h *scorev1.Hello) { h.Node, h.ProtocolOldest, h.ProtocolNewest = "n2", 98, 99 },
+			func(h *agentpb.Hello) { h.Node, h.ProtocolOldest, h.ProtocolNewest = "n2", 98, 99 },
 			"the server is too old: its version v1 understands",
 		},
-		{"taken name", func(h *scorev1.Hello) { h.BootId = "other" }, "a node named n1 is connected already"},
+		{"taken name", func(h *agentpb.Hello) { h.BootId = "other" }, "a node named n1 is connected already"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestRefusedAgentIsToldWhyAndNotToComeAgain(t *testing.T) {
 			test.change(h)
 			a, cancel := c.open(testKey, h.GetNode())
 			defer cancel()
-			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: h}})
+			a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: h}})
 			m, err := a.stream.Receive()
 			if err != nil || !strings.Contains(m.GetRefused(), test.want) {
 				t.Fatalf("%v, %v", m, err)
@@ -140,7 +141,7 @@ func TestSwitchReportsReachTheMetrics(t *testing.T) {
 	a := c.join("n1", nil)
 	var measured ctxswitch.Measures
 	measured[ctxswitch.MeasureGo].Record(time.Millisecond)
-	steps := &scorev1.SwitchReport_Steps{}
+	steps := &agentpb.SwitchReport_Steps{}
 	for i := range measured {
 		data, err := measured[i].MarshalBinary()
 		if err != nil {
@@ -148,11 +149,11 @@ func TestSwitchReportsReachTheMetrics(t *testing.T) {
 		}
 		steps.Histograms = append(steps.Histograms, data)
 	}
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_SwitchReport{SwitchReport: &scorev1.SwitchReport{Steps: []*scorev1.SwitchReport_Steps{steps}}}})
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}})
-	a.until("Pong", func(m *scorev1.ServerMessage) bool { return m.GetPong() != nil })
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{}}})
-	a.until("Pong", func(m *scorev1.ServerMessage) bool { return m.GetPong() != nil })
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_SwitchReport{SwitchReport: &agentpb.SwitchReport{Steps: []*agentpb.SwitchReport_Steps{steps}}}})
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{}}})
+	a.until("Pong", func(m *agentpb.ServerMessage) bool { return m.GetPong() != nil })
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{}}})
+	a.until("Pong", func(m *agentpb.ServerMessage) bool { return m.GetPong() != nil })
 	r, err := c.service.SwitchMetrics(t.Context(), connect.NewRequest(&scorev1.SwitchMetricsRequest{Node: "n1"}))
 	if err != nil || len(r.Msg.GetGroups()) != 1 || r.Msg.GetGroups()[0].GetSteps()[0].GetStep() != "go" {
 		t.Errorf("metrics %v, %v", r, err)
@@ -162,7 +163,7 @@ func TestSwitchReportsReachTheMetrics(t *testing.T) {
 func TestOutboxIsBounded(t *testing.T) {
 	link := newAgentLink(nil)
 	for range api.MaxQueued + 1 {
-		link.Send(&scorev1.ServerMessage{})
+		link.Send(&agentpb.ServerMessage{})
 	}
 	select {
 	case <-link.over:

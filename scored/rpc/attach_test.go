@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
@@ -79,11 +80,11 @@ func printing(lines ...string) func(context.Context, *stdioStream) error {
 			return fmt.Errorf("first message %v: %w", up, err)
 		}
 		for _, line := range lines {
-			if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: &scorev1.Output{Stream: 1, Data: []byte(line)}}}); err != nil {
+			if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: &scorev1.Output{Stream: 1, Data: []byte(line)}}}); err != nil {
 				return err
 			}
 		}
-		return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+		return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 	}
 }
 
@@ -100,17 +101,17 @@ func TestAllOutputComesBeforeTheEnd(t *testing.T) {
 	result := make(chan *collected, 1)
 	go func() { result <- collect(stream) }()
 	prepare := func(a *fakeAgent) {
-		a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
-		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}})
+		a.until("Prepare", func(m *agentpb.ServerMessage) bool { return m.GetPrepare() != nil })
+		a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id}}})
 	}
 	prepare(first)
 	prepare(second)
 	for i, a := range []*fakeAgent{first, second} {
-		a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
-		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}})
+		a.until("Plan", func(m *agentpb.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
+		a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: id, AtNanos: 1}}})
 		for rank := range uint32(2) {
-			exit := &scorev1.RankExited{JobId: id, Rank: uint32(2*i) + rank}
-			a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: exit}})
+			exit := &agentpb.RankExited{JobId: id, Rank: uint32(2*i) + rank}
+			a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankExited{RankExited: exit}})
 		}
 		a.done(id)
 	}
@@ -125,7 +126,7 @@ func TestAllOutputComesBeforeTheEnd(t *testing.T) {
 			t.Errorf("output %q has no %q", got.output.String(), line)
 		}
 	}
-	first.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+	first.until("Forget", func(m *agentpb.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 }
 
 func (c *cluster) awaitState(id uint64, state scorev1.JobState) {
@@ -148,10 +149,10 @@ func TestInputGoesToTheFirstRanksNode(t *testing.T) {
 				return err
 			}
 			if up.GetStdin().GetEof() {
-				return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+				return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 			}
 			if data := up.GetStdin().GetData(); data != nil { // like cat
-				if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: &scorev1.Output{Data: data}}}); err != nil {
+				if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: &scorev1.Output{Data: data}}}); err != nil {
 					return err
 				}
 			}
@@ -181,14 +182,14 @@ func TestSlowClientHoldsTheRanksBack(t *testing.T) {
 	const chunk, chunks = 32 << 10, 2048 // 64 MiB
 	var sent atomic.Int64
 	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
-		down := &scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: &scorev1.Output{Data: make([]byte, chunk)}}}
+		down := &agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: &scorev1.Output{Data: make([]byte, chunk)}}}
 		for range chunks {
 			if err := stream.Send(down); err != nil {
 				return err
 			}
 			sent.Add(1)
 		}
-		return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+		return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 	})
 	id := c.submit(attachedSpec(1))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -280,10 +281,10 @@ func TestNoOutputIsNotMissing(t *testing.T) {
 	})
 	id := c.submit(attachedSpec(1))
 	stream := c.attach(t.Context(), &scorev1.AttachRequest_Open{JobId: id, Owner: true})
-	a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}})
-	a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Abort{Abort: &scorev1.Abort{JobId: id, ExitCode: 126, Message: "exec format error"}}})
+	a.until("Prepare", func(m *agentpb.ServerMessage) bool { return m.GetPrepare() != nil })
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id}}})
+	a.until("Plan", func(m *agentpb.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Abort{Abort: &agentpb.Abort{JobId: id, ExitCode: 126, Message: "exec format error"}}})
 	a.done(id)
 	got := collect(stream)
 	if len(got.warnings) != 0 || !strings.Contains(got.verdict.GetMessage(), "exec format error") {
@@ -308,10 +309,10 @@ func TestOrdersThroughAnAttachment(t *testing.T) {
 		}
 	}
 	send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Signal{Signal: 10}})
-	a.until("Signal", func(m *scorev1.ServerMessage) bool { return m.GetSignal().GetSignal() == 10 })
+	a.until("Signal", func(m *agentpb.ServerMessage) bool { return m.GetSignal().GetSignal() == 10 })
 	send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_RankStates{RankStates: true}})
-	asked := a.until("AskRankStates", func(m *scorev1.ServerMessage) bool { return m.GetAskRankStates() != nil }).GetAskRankStates()
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankStates{RankStates: &scorev1.RankStatesReply{
+	asked := a.until("AskRankStates", func(m *agentpb.ServerMessage) bool { return m.GetAskRankStates() != nil }).GetAskRankStates()
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankStates{RankStates: &agentpb.RankStatesReply{
 		Request: asked.GetRequest(), GangOn: true, Ranks: []*scorev1.RankState{{State: "running"}},
 	}}})
 	for {
@@ -327,7 +328,7 @@ func TestOrdersThroughAnAttachment(t *testing.T) {
 		}
 	}
 	send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_Kill{Kill: true}})
-	a.until("Kill", func(m *scorev1.ServerMessage) bool { return m.GetKill().GetJobId() == id })
+	a.until("Kill", func(m *agentpb.ServerMessage) bool { return m.GetKill().GetJobId() == id })
 	a.done(id)
 	if got := collect(stream); got.verdict.GetReason() != scorev1.EndReason_END_REASON_CANCELLED {
 		t.Errorf("%+v", got)
@@ -379,7 +380,7 @@ func TestVanishedClientIsNoticed(t *testing.T) {
 	c := newCluster(t)
 	gone := make(chan struct{})
 	a := c.join("n1", func(ctx context.Context, stream *stdioStream) error {
-		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: &scorev1.Output{Data: []byte("hello")}}}); err != nil {
+		if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: &scorev1.Output{Data: []byte("hello")}}}); err != nil {
 			return err
 		}
 		<-ctx.Done()

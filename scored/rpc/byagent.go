@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os/user"
 	"score/scored/api"
-	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
@@ -127,7 +126,7 @@ func (h *byAgents) open(r *http.Request) (context.Context, error) {
 	if err != nil {
 		return nil, denied(err)
 	}
-	if err := access.ByAgent(r.URL.Path); err != nil {
+	if err := api.ByAgent(r.URL.Path); err != nil {
 		return nil, err
 	}
 	who, err := agentsUser(r, caller)

@@ -8,10 +8,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"score/scored/api"
-	"score/scored/api/identity/access"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"strings"
 	"testing"
 
@@ -28,7 +27,7 @@ func byAgent(uid uint32) context.Context {
 // TestTablesAgree: agents forward exactly the calls that a user's role allows.
 func TestTablesAgree(t *testing.T) {
 	for procedure, rule := range rules {
-		if passed := access.ByAgent(procedure) == nil; passed != (minRole[rule] == scorev1.Role_ROLE_USER) {
+		if passed := api.ByAgent(procedure) == nil; passed != (minRole[rule] == scorev1.Role_ROLE_USER) {
 			t.Errorf("%s takes the role %v; passed on by agents: %v", procedure, minRole[rule], passed)
 		}
 	}
@@ -63,7 +62,7 @@ func ctx0(ctx context.Context) context.Context {
 func TestAgentsMethods(t *testing.T) {
 	reached := 0
 	h := &byAgents{users: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ })}
-	paths := []string{scorev1connect.AgentServiceConnectProcedure, scorev1connect.ServerServiceEnrolProcedure, "/", "//score.v1.JobService/Submit"}
+	paths := []string{agentpbconnect.AgentServiceConnectProcedure, agentpbconnect.ServerServiceEnrolProcedure, "/", "//score.v1.JobService/Submit"}
 	for procedure := range rules {
 		paths = append(paths, procedure)
 	}

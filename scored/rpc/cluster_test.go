@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/access"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
@@ -140,10 +142,10 @@ func serveDaemons(t *testing.T, own *pki.Credentials, handler http.Handler, role
 
 // fakeAgent is a node's agent: a stream to the leader, and a PeerService.
 type fakeAgent struct {
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 	t       *testing.T
 	name    string
-	stream  *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	stream  *connect.BidiStreamForClient[agentpb.AgentMessage, agentpb.ServerMessage]
 	peer    string                                    // where its PeerService is
 	stdio   func(context.Context, *stdioStream) error // how it relays
 	dump    func(*dumpStream) error                   // how it dumps
@@ -152,13 +154,13 @@ type fakeAgent struct {
 	cancel  context.CancelFunc
 }
 
-type stdioStream = connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]
+type stdioStream = connect.BidiStream[agentpb.StdioUp, agentpb.StdioDown]
 
 // open opens a stream without sending a message.
 func (c *cluster) open(key, name string) (*fakeAgent, context.CancelFunc) {
 	c.t.Helper()
 	transport := h2.NewTransport(pkitest.FromKey(c.t, key, "lab", pki.Agent, name), pki.Server)
-	client := scorev1connect.NewAgentServiceClient(&http.Client{Transport: transport}, "https://"+c.agents)
+	client := agentpbconnect.NewAgentServiceClient(&http.Client{Transport: transport}, "https://"+c.agents)
 	ctx, cancel := context.WithCancel(context.Background())
 	stream := client.Connect(ctx)
 	c.t.Cleanup(func() {
@@ -174,9 +176,9 @@ func (c *cluster) join(name string, stdio func(context.Context, *stdioStream) er
 	a, _ := c.open(testKey, name)
 	a.name, a.stdio = name, stdio
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(a))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(a))
 	a.peer = serveDaemons(c.t, pkitest.FromKey(c.t, testKey, "lab", pki.Agent, name), access.Guard(mux), pki.Server)
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: a.hello()}})
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: a.hello()}})
 	if m := a.receive(); m.GetWelcome() == nil {
 		c.t.Fatalf("the leader says %v", m)
 	}
@@ -214,14 +216,14 @@ func (a *fakeAgent) leave() {
 	_ = a.stream.CloseResponse()
 }
 
-func (a *fakeAgent) hello() *scorev1.Hello {
-	return &scorev1.Hello{
+func (a *fakeAgent) hello() *agentpb.Hello {
+	return &agentpb.Hello{
 		Cluster: "lab", Node: a.name, Address: a.peer, Version: "v1",
 		Cpus: 2, MemoryBytes: 1 << 30, BootId: "boot",
 	}
 }
 
-func (a *fakeAgent) send(m *scorev1.AgentMessage) {
+func (a *fakeAgent) send(m *agentpb.AgentMessage) {
 	a.t.Helper()
 	a.sending.Lock()
 	defer a.sending.Unlock()
@@ -230,7 +232,7 @@ func (a *fakeAgent) send(m *scorev1.AgentMessage) {
 	}
 }
 
-func (a *fakeAgent) receive() *scorev1.ServerMessage {
+func (a *fakeAgent) receive() *agentpb.ServerMessage {
 	a.t.Helper()
 	m, err := a.stream.Receive()
 	if err != nil {
@@ -240,7 +242,7 @@ func (a *fakeAgent) receive() *scorev1.ServerMessage {
 }
 
 // until receives until pick returns true.
-func (a *fakeAgent) until(what string, pick func(*scorev1.ServerMessage) bool) *scorev1.ServerMessage {
+func (a *fakeAgent) until(what string, pick func(*agentpb.ServerMessage) bool) *agentpb.ServerMessage {
 	a.t.Helper()
 	late := time.AfterFunc(patience, func() {
 		a.t.Errorf("%s did not receive: %s", a.name, what)
@@ -257,17 +259,17 @@ func (a *fakeAgent) until(what string, pick func(*scorev1.ServerMessage) bool) *
 // launch answers Prepare and the plan.
 func (a *fakeAgent) launch() (job uint64) {
 	a.t.Helper()
-	m := a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
+	m := a.until("Prepare", func(m *agentpb.ServerMessage) bool { return m.GetPrepare() != nil })
 	job = m.GetPrepare().GetJobId()
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: job}}})
-	a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: job, AtNanos: 1}}})
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: job}}})
+	a.until("Plan", func(m *agentpb.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: job, AtNanos: 1}}})
 	return job
 }
 
 func (a *fakeAgent) done(job uint64) {
 	a.t.Helper()
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: job}}})
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: job}}})
 }
 
 // Stdio implements PeerServiceHandler.
@@ -276,12 +278,12 @@ func (a *fakeAgent) Stdio(ctx context.Context, stream *stdioStream) error {
 }
 
 // Collect implements PeerServiceHandler.
-func (a *fakeAgent) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+func (a *fakeAgent) Relay(context.Context, *connect.Request[agentpb.RelayRequest]) (*connect.Response[agentpb.RelayResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("not here"))
 }
 
-func (a *fakeAgent) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
-	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+func (a *fakeAgent) Collect(context.Context, *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error) {
+	return connect.NewResponse(&agentpb.CollectResponse{}), nil
 }
 
 func (c *cluster) submit(spec *scorev1.JobSpec) uint64 {

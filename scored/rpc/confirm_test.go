@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"sync/atomic"
@@ -53,7 +54,7 @@ func TestConfirmationIsSentAgain(t *testing.T) {
 		}
 		mark := &scorev1.OutputMark{JobId: up.GetOpen().GetJobId(), Attempt: up.GetOpen().GetAttempt(), Sequence: 1}
 		output := &scorev1.Output{Stream: 1, Data: make([]byte, confirmEvery), Mark: mark}
-		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: output}}); err != nil {
+		if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: output}}); err != nil {
 			return err
 		}
 		select { // until then the ranks write no more
@@ -61,7 +62,7 @@ func TestConfirmationIsSentAgain(t *testing.T) {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+		return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 	})
 	var asked atomic.Int32
 	a.confirm = func() error {

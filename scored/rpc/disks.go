@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
 	"sync"
@@ -47,7 +48,7 @@ func (u users) diskOf(ctx context.Context, name string) *scorev1.Disk {
 		}
 		return diskView(disk)
 	}
-	reply, err := u.PeerServer(name).GetDisk(ctx, connect.NewRequest(new(scorev1.GetDiskRequest)))
+	reply, err := u.PeerServer(name).GetDisk(ctx, connect.NewRequest(new(agentpb.GetDiskRequest)))
 	if err != nil {
 		return nil
 	}
@@ -59,10 +60,10 @@ func diskView(d replica.Disk) *scorev1.Disk {
 }
 
 // GetDisk implements ServerServiceHandler.
-func (a agents) GetDisk(ctx context.Context, _ *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
+func (a agents) GetDisk(ctx context.Context, _ *connect.Request[agentpb.GetDiskRequest]) (*connect.Response[agentpb.GetDiskResponse], error) {
 	if _, err := a.server(ctx); err != nil {
 		return nil, err
 	}
 	disk, err := a.Servers.Disk()
-	return respond(&scorev1.GetDiskResponse{Disk: diskView(disk)}, err)
+	return respond(&agentpb.GetDiskResponse{Disk: diskView(disk)}, err)
 }

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"errors"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"strings"
 	"testing"
@@ -29,12 +30,12 @@ func TestDumpComesFromAllNodes(t *testing.T) {
 		t.Errorf("before it runs: %q, %v", got, err)
 	}
 	for _, a := range []*fakeAgent{first, second} {
-		a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil })
-		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: id}}})
+		a.until("Prepare", func(m *agentpb.ServerMessage) bool { return m.GetPrepare() != nil })
+		a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: id}}})
 	}
 	for _, a := range []*fakeAgent{first, second} {
-		a.until("Plan", func(m *scorev1.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
-		a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}})
+		a.until("Plan", func(m *agentpb.ServerMessage) bool { return len(m.GetPlan().GetRows()) > 0 })
+		a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: id, AtNanos: 1}}})
 	}
 	c.awaitState(id, scorev1.JobState_JOB_STATE_RUNNING)
 	got, err := c.dump(t, id)

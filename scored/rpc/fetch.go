@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/api/transport/h2"
@@ -93,9 +94,9 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, progress *out
 	stream := m.agent(source.Node, progress.agentAddress()).Stdio(ctx)
 	closed := h2.CloseWith(ctx, stream)
 	defer func() { cancel(); <-closed }()
-	open := &scorev1.StdioOpen{JobId: source.Job, Sequence: progress.reached(), Attempt: source.Attempt}
+	open := &agentpb.StdioOpen{JobId: source.Job, Sequence: progress.reached(), Attempt: source.Attempt}
 	// If Send fails, Receive returns the reason.
-	_ = stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Open{Open: open}})
+	_ = stream.Send(&agentpb.StdioUp{Message: &agentpb.StdioUp_Open{Open: open}})
 	if r.input != nil {
 		carried := make(chan struct{})
 		m.senders.Go(func() {
@@ -115,10 +116,10 @@ func (m *merger) fetch(ctx context.Context, source *leader.Source, progress *out
 			return nil
 		}
 		switch down := down.GetMessage().(type) {
-		case *scorev1.StdioDown_Output:
+		case *agentpb.StdioDown_Output:
 			progress.pacing.onMessage(time.Now(), len(down.Output.GetData()))
 			m.passOutput(ctx, progress, down.Output)
-		case *scorev1.StdioDown_InputTaken:
+		case *agentpb.StdioDown_InputTaken:
 			r.onTaken(down.InputTaken)
 		}
 	}

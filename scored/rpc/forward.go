@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/transport/forward"
 	"strings"
 	"time"
@@ -189,10 +189,10 @@ func NewDaemonHandler(users, agents http.Handler, p *Routing) http.Handler {
 	onward := &router{Routing: p, local: agents, identify: forwardDaemon}
 	daemons := http.NewServeMux()
 	daemons.Handle("/", onward)
-	daemons.Handle(scorev1connect.AgentServiceConnectProcedure, agents) // agents are redirected instead
-	daemons.Handle(scorev1connect.AgentServiceFindLeaderProcedure, agents)
-	daemons.Handle(scorev1connect.ServerServiceGetDiskProcedure, agents)
-	daemons.Handle(scorev1connect.ServerServiceDescribeProcedure, agents)
+	daemons.Handle(agentpbconnect.AgentServiceConnectProcedure, agents) // agents are redirected instead
+	daemons.Handle(agentpbconnect.AgentServiceFindLeaderProcedure, agents)
+	daemons.Handle(agentpbconnect.ServerServiceGetDiskProcedure, agents)
+	daemons.Handle(agentpbconnect.ServerServiceDescribeProcedure, agents)
 	return withDaemon(&daemonHandler{daemons: daemons, passed: agents, users: users, here: p.here, byAgent: newByAgents(users, p)})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
 	"sync"
@@ -72,7 +73,7 @@ func (r *reader) takenUpTo() (offset uint64, all bool) {
 }
 
 // sendInput sends input at its pace until the source ends.
-func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown], r *reader,
+func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForClient[agentpb.StdioUp, agentpb.StdioDown], r *reader,
 	source *leader.Source, at string,
 ) {
 	pace := new(inputPace)
@@ -81,7 +82,7 @@ func (m *merger) sendInput(ctx context.Context, stream *connect.BidiStreamForCli
 		select {
 		case input := <-r.input:
 			r.onSent(input)
-			if stream.Send(&scorev1.StdioUp{Message: &scorev1.StdioUp_Stdin{Stdin: input}}) != nil {
+			if stream.Send(&agentpb.StdioUp{Message: &agentpb.StdioUp_Stdin{Stdin: input}}) != nil {
 				return // the receiver gets the reason and ends the source
 			}
 			if !m.holdInput(ctx, source, at, pace, len(input.GetData())) {

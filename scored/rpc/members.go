@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"score/scored/admission"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
@@ -92,8 +93,8 @@ func (u users) mayRevoke(role, name string) error {
 // RenewCertificate implements AgentServiceHandler.
 func (a agents) RenewCertificate(
 	ctx context.Context,
-	r *connect.Request[scorev1.RenewCertificateRequest],
-) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+	r *connect.Request[agentpb.RenewCertificateRequest],
+) (*connect.Response[agentpb.RenewCertificateResponse], error) {
 	name, err := daemonOf(ctx)
 	if err != nil {
 		return nil, connect.NewError(connect.CodeUnauthenticated, err)
@@ -105,7 +106,7 @@ func (a agents) RenewCertificate(
 	if err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.RenewCertificateResponse{Certificate: signed}), nil
+	return connect.NewResponse(&agentpb.RenewCertificateResponse{Certificate: signed}), nil
 }
 
 type (

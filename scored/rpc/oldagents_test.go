@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"strings"
@@ -17,7 +18,7 @@ func TestAgentsThatTakeUTF8Alone(t *testing.T) {
 	a.name, a.peer = "n1", "127.0.0.1:1"
 	hello := a.hello()
 	hello.ProtocolOldest, hello.ProtocolNewest = protocol.First, protocol.Texts-1
-	a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}})
+	a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: hello}})
 	if m := a.receive(); m.GetWelcome() == nil {
 		t.Fatalf("the leader says %v", m)
 	}
@@ -36,7 +37,7 @@ func TestAgentsThatTakeUTF8Alone(t *testing.T) {
 	}
 	spec.Argv = []string{"./a.out"}
 	id = c.submit(spec)
-	order := a.until("Prepare", func(m *scorev1.ServerMessage) bool { return m.GetPrepare() != nil }).GetPrepare()
+	order := a.until("Prepare", func(m *agentpb.ServerMessage) bool { return m.GetPrepare() != nil }).GetPrepare()
 	if order.GetJobId() != id {
 		t.Errorf("it got an order to prepare %v", order)
 	}

@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"score/scored/api"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 )
 
@@ -12,13 +12,13 @@ type outbox struct {
 	ready chan struct{} // has an element when there may be something to take
 
 	mu      sync.Mutex
-	waiting []*scorev1.ServerMessage
+	waiting []*agentpb.ServerMessage
 }
 
 func newOutbox() *outbox { return &outbox{ready: make(chan struct{}, 1)} }
 
 // put queues a message, and reports whether there was room.
-func (o *outbox) put(message *scorev1.ServerMessage) bool {
+func (o *outbox) put(message *agentpb.ServerMessage) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.waiting) == api.MaxQueued {
@@ -33,7 +33,7 @@ func (o *outbox) put(message *scorev1.ServerMessage) bool {
 }
 
 // take returns all that waits.
-func (o *outbox) take() []*scorev1.ServerMessage {
+func (o *outbox) take() []*agentpb.ServerMessage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	taken := o.waiting

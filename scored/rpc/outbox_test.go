@@ -1,17 +1,17 @@
 package rpc
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"testing"
 )
 
 // TestOutboxKeepsOrder: an agent that repeats all its questions at once gets all answers, in order.
 func TestOutboxKeepsOrder(t *testing.T) {
 	o := newOutbox()
-	var put, taken []*scorev1.ServerMessage
+	var put, taken []*agentpb.ServerMessage
 	for _, burst := range []int{1, 3, 20_000, 2} {
 		for range burst {
-			m := &scorev1.ServerMessage{}
+			m := &agentpb.ServerMessage{}
 			put = append(put, m)
 			if !o.put(m) {
 				t.Fatalf("no room after %d messages", len(put))

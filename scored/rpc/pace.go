@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"context"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/leader"
 	"sync"
 	"sync/atomic"
@@ -136,7 +136,7 @@ func (m *merger) updatePace(ctx context.Context, source *leader.Source, p *outpu
 		return
 	}
 	p.pacing.sentRate, p.pacing.sentAt = rate, now
-	request := connect.NewRequest(&scorev1.PaceOutputRequest{JobId: source.Job, Attempt: source.Attempt, BytesPerSecond: rate})
+	request := connect.NewRequest(&agentpb.PaceOutputRequest{JobId: source.Job, Attempt: source.Attempt, BytesPerSecond: rate})
 	// An agent of an earlier version has no pace. A restarted agent gets it again after its first
 	// output.
 	_, _ = m.agent(source.Node, p.agentAddress()).PaceOutput(ctx, request)

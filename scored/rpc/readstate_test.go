@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/tests/await"
 	"testing"
@@ -28,11 +29,11 @@ func keeping(lines ...string) func(context.Context, *stdioStream) error {
 		for i := open.GetSequence(); i < uint64(len(lines)); i++ {
 			mark := &scorev1.OutputMark{JobId: open.GetJobId(), Attempt: open.GetAttempt(), Sequence: i + 1}
 			output := &scorev1.Output{Stream: 1, Data: []byte(lines[i]), Mark: mark}
-			if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Output{Output: output}}); err != nil {
+			if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Output{Output: output}}); err != nil {
 				return err
 			}
 		}
-		return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+		return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 	}
 }
 
@@ -89,7 +90,7 @@ func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	if _, err := second.Receive(); err == nil {
 		t.Error("there is more after the end")
 	}
-	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+	a.until("Forget", func(m *agentpb.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 }
 
 // A client that says that all output came before the end need not say more: the end is final, and the
@@ -124,13 +125,13 @@ func TestEndIsFinalOnceAllOutputIsReceived(t *testing.T) {
 	if err := stream.Send(&scorev1.AttachRequest{Request: &scorev1.AttachRequest_RankStates{RankStates: true}}); err != nil {
 		t.Fatal(err)
 	}
-	a.until("AskRankStates", func(m *scorev1.ServerMessage) bool { return m.GetAskRankStates() != nil })
+	a.until("AskRankStates", func(m *agentpb.ServerMessage) bool { return m.GetAskRankStates() != nil })
 	a.done(launched)
 	if ended().GetFinal() == nil {
 		t.Error("the end is not final")
 	}
 	leave()
-	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+	a.until("Forget", func(m *agentpb.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 	// The end may be lost with the server that sent it. Who comes again for it misses no output.
 	open := acknowledging(id)
 	open.ReceivedAttempt = attempt
@@ -179,7 +180,7 @@ func TestMissingOutputIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = first.Receive() // its end
-	a.until("Forget", func(m *scorev1.ServerMessage) bool { return m.GetForget().GetJobId() == id })
+	a.until("Forget", func(m *agentpb.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 	if !missing(c.attach(t.Context(), acknowledging(id))) {
 		t.Error("a client after the job was forgotten gets no warning")
 	}
@@ -191,7 +192,7 @@ func TestInputOnItsWay(t *testing.T) {
 	lost := make(chan struct{}, 1)
 	lost <- struct{}{}
 	a := c.join("n1", func(_ context.Context, stream *stdioStream) error {
-		if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: 0}}); err != nil {
+		if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_InputTaken{InputTaken: 0}}); err != nil {
 			return err
 		}
 		for {
@@ -209,11 +210,11 @@ func TestInputOnItsWay(t *testing.T) {
 			default:
 			}
 			taken := api.InputEnd(in)
-			if err := stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_InputTaken{InputTaken: taken}}); err != nil {
+			if err := stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_InputTaken{InputTaken: taken}}); err != nil {
 				return err
 			}
 			if in.GetEof() {
-				return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+				return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 			}
 		}
 	})

@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"context"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/hosttime"
 	"slices"
 	"time"
@@ -49,8 +49,8 @@ func (l *agentLink) redirect(address string) {
 
 // complete fills in what is known only when a message is sent, and adds the addresses of the
 // servers if they have changed since they were last sent.
-func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMessage {
-	messages := []*scorev1.ServerMessage{message}
+func (l *agentLink) complete(message *agentpb.ServerMessage) []*agentpb.ServerMessage {
+	messages := []*agentpb.ServerMessage{message}
 	pong, welcome := message.GetPong(), message.GetWelcome()
 	if pong != nil {
 		l.stamp(pong)
@@ -63,16 +63,16 @@ func (l *agentLink) complete(message *scorev1.ServerMessage) []*scorev1.ServerMe
 		return messages
 	}
 	l.sentAddresses = now
-	servers := &scorev1.Servers{Addresses: now}
+	servers := &agentpb.Servers{Addresses: now}
 	if welcome != nil {
 		welcome.Servers = servers
 		return messages
 	}
-	return append(messages, &scorev1.ServerMessage{Message: &scorev1.ServerMessage_Servers{Servers: servers}})
+	return append(messages, &agentpb.ServerMessage{Message: &agentpb.ServerMessage_Servers{Servers: servers}})
 }
 
 // stamp puts into a pong that leaves what the clocks say.
-func (l *agentLink) stamp(pong *scorev1.Pong) {
+func (l *agentLink) stamp(pong *agentpb.Pong) {
 	arrived := pong.GetTerm()
 	pong.Host, pong.BeforeNanos = hosttime.Host(), hosttime.Now()
 	pong.ClusterNanos, pong.Term = l.now()
@@ -84,7 +84,7 @@ func (l *agentLink) stamp(pong *scorev1.Pong) {
 
 // FindLeader implements AgentServiceHandler. Its answer may be outdated, but the caller always
 // verifies it with the server that it names.
-func (a agents) FindLeader(ctx context.Context, r *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+func (a agents) FindLeader(ctx context.Context, r *connect.Request[agentpb.FindLeaderRequest]) (*connect.Response[agentpb.FindLeaderResponse], error) {
 	if a.Servers == nil {
 		return nil, errAlone
 	}
@@ -93,12 +93,12 @@ func (a agents) FindLeader(ctx context.Context, r *connect.Request[scorev1.FindL
 	for {
 		changed := a.Servers.LeaderChanged()
 		if term, address := a.Servers.LeaderOf(); address != "" && term > r.Msg.GetAfterTerm() {
-			return connect.NewResponse(&scorev1.FindLeaderResponse{Term: term, Address: address}), nil
+			return connect.NewResponse(&agentpb.FindLeaderResponse{Term: term, Address: address}), nil
 		}
 		select {
 		case <-changed:
 		case <-limit.C:
-			return connect.NewResponse(new(scorev1.FindLeaderResponse)), nil
+			return connect.NewResponse(new(agentpb.FindLeaderResponse)), nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -2,7 +2,7 @@ package rpc
 
 import (
 	"context"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,7 +67,7 @@ func TestFindLeader(t *testing.T) {
 					time.AfterFunc(election/2, func() { h.set(6, "") })
 					time.AfterFunc(election, func() { h.set(6, "b:1") })
 				}
-				r := connect.NewRequest(&scorev1.FindLeaderRequest{AfterTerm: test.after})
+				r := connect.NewRequest(&agentpb.FindLeaderRequest{AfterTerm: test.after})
 				reply, err := agents{AgentOptions{Servers: h}}.FindLeader(t.Context(), r)
 				if err != nil || reply.Msg.GetTerm() != test.term || (reply.Msg.GetAddress() == "") != (test.term == 0) {
 					t.Errorf("%v, %v", reply, err)
@@ -86,7 +86,7 @@ func TestFindLeaderForNobody(t *testing.T) {
 	a := agents{AgentOptions{Servers: h}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	r := connect.NewRequest(&scorev1.FindLeaderRequest{AfterTerm: 5})
+	r := connect.NewRequest(&agentpb.FindLeaderRequest{AfterTerm: 5})
 	if _, err := a.FindLeader(ctx, r); err == nil {
 		t.Error("who has gone got an answer")
 	}

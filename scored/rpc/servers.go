@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"score/scored/admission"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/leader"
@@ -123,7 +124,7 @@ func (u users) StepDown(ctx context.Context, _ *connect.Request[scorev1.StepDown
 }
 
 // Enrol implements ServerServiceHandler.
-func (a agents) Enrol(ctx context.Context, r *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error) {
+func (a agents) Enrol(ctx context.Context, r *connect.Request[agentpb.EnrolRequest]) (*connect.Response[agentpb.EnrolResponse], error) {
 	name, err := a.server(ctx)
 	if err != nil {
 		return nil, err
@@ -133,14 +134,14 @@ func (a agents) Enrol(ctx context.Context, r *connect.Request[scorev1.EnrolReque
 		return nil, invalid("%q is no address at which the other servers reach this one; set server.advertise", r.Msg.GetAddress())
 	}
 	voter, err := a.AddServer(name, r.Msg)
-	return respond(&scorev1.EnrolResponse{Voter: voter}, err)
+	return respond(&agentpb.EnrolResponse{Voter: voter}, err)
 }
 
 // maxAddress bounds an address: a host name of 253 bytes and a port.
 const maxAddress = 260
 
 // Admit implements ServerServiceHandler.
-func (a agents) Admit(ctx context.Context, r *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
+func (a agents) Admit(ctx context.Context, r *connect.Request[agentpb.JoinRequest]) (*connect.Response[agentpb.JoinResponse], error) {
 	if _, err := a.server(ctx); err != nil {
 		return nil, err
 	}
@@ -148,11 +149,11 @@ func (a agents) Admit(ctx context.Context, r *connect.Request[scorev1.JoinReques
 }
 
 // Describe implements ServerServiceHandler.
-func (a agents) Describe(ctx context.Context, _ *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error) {
+func (a agents) Describe(ctx context.Context, _ *connect.Request[agentpb.DescribeRequest]) (*connect.Response[agentpb.DescribeResponse], error) {
 	if _, err := a.server(ctx); err != nil {
 		return nil, err
 	}
-	return connect.NewResponse(&scorev1.DescribeResponse{Program: a.Program}), nil
+	return connect.NewResponse(&agentpb.DescribeResponse{Program: a.Program}), nil
 }
 
 // server returns the name of the calling server.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/leader"
 
@@ -89,18 +89,18 @@ func forwardFiles(stream *stageStream, peer *connect.BidiStreamForClient[scorev1
 }
 
 // agent returns a client for a node's agent at an address.
-func (u users) agent(node, address string) scorev1connect.PeerServiceClient {
+func (u users) agent(node, address string) agentpbconnect.PeerServiceClient {
 	u.ExpectAgent(address, node)
 	return u.agents.At(address)
 }
 
 // agentTaking returns such a client that takes messages of up to so many bytes.
-func (u users) agentTaking(node, address string, most int) scorev1connect.PeerServiceClient {
+func (u users) agentTaking(node, address string, most int) agentpbconnect.PeerServiceClient {
 	u.ExpectAgent(address, node)
 	return u.newAgent(address, connect.WithReadMaxBytes(most))
 }
 
-func (u users) newAgent(address string, options ...connect.ClientOption) scorev1connect.PeerServiceClient {
+func (u users) newAgent(address string, options ...connect.ClientOption) agentpbconnect.PeerServiceClient {
 	options = append(options, connect.WithAcceptCompression("gzip", nil, nil))
-	return scorev1connect.NewPeerServiceClient(u.Agents, "https://"+address, options...)
+	return agentpbconnect.NewPeerServiceClient(u.Agents, "https://"+address, options...)
 }

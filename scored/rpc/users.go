@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"score/scored/admission"
 	"score/scored/api"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/scorev1"
 	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
@@ -40,7 +41,7 @@ type UserOptions struct {
 	// Servers are the cluster's servers; nil: there is only this one.
 	Servers Servers
 	// PeerServer returns a client for another server; required with Servers.
-	PeerServer func(name string) scorev1connect.ServerServiceClient
+	PeerServer func(name string) agentpbconnect.ServerServiceClient
 	// Describe asks a server for its version; required with Servers.
 	Describe func(ctx context.Context, server string) (*scorev1.ProgramVersion, error)
 	// Program is this server's version.
@@ -56,7 +57,7 @@ type users struct {
 	attached *attached
 	flows    *flows
 	hosts    *hostNames
-	agents   *h2.Clients[scorev1connect.PeerServiceClient]
+	agents   *h2.Clients[agentpbconnect.PeerServiceClient]
 }
 
 var (
@@ -70,7 +71,7 @@ func NewUsers(options UserOptions) http.Handler {
 		options.Logger = zap.NewNop()
 	}
 	u := users{UserOptions: options, attached: newAttached(), flows: newFlows(), hosts: newHostNames()}
-	u.agents = h2.NewClients(func(address string) scorev1connect.PeerServiceClient { return u.newAgent(address) })
+	u.agents = h2.NewClients(func(address string) agentpbconnect.PeerServiceClient { return u.newAgent(address) })
 	handlerOptions := []connect.HandlerOption{
 		connect.WithInterceptors(
 			interceptor{build: options.Program.GetBuild(), callerOf: options.Leader.CallerOf, fresh: options.Leader.Fresh, count: options.CountError},

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"path/filepath"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
@@ -17,32 +19,32 @@ import (
 
 // instantAgent prepares, starts and ends every job at once.
 type instantAgent struct {
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 }
 
 // Stdio implements PeerServiceHandler: there is no output.
-func (instantAgent) Stdio(_ context.Context, stream *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error {
+func (instantAgent) Stdio(_ context.Context, stream *connect.BidiStream[agentpb.StdioUp, agentpb.StdioDown]) error {
 	if _, err := stream.Receive(); err != nil {
 		return err
 	}
-	return stream.Send(&scorev1.StdioDown{Message: &scorev1.StdioDown_Drained{Drained: true}})
+	return stream.Send(&agentpb.StdioDown{Message: &agentpb.StdioDown_Drained{Drained: true}})
 }
 
 func serveInstantAgent(b *testing.B, s *Server) {
 	b.Helper()
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(instantAgent{}))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(instantAgent{}))
 	own := pkitest.FromKey(b, "key", "lab", pki.Agent, "n1")
 	peer, listener := h2.NewServer(mux), h2test.Listen(b, own, pki.Server)
 	go peer.Serve(listener)
 	b.Cleanup(func() { peer.Close() })
-	stream := scorev1connect.NewAgentServiceClient(h2.NewClient(own, pki.Server), s.AgentURL()).Connect(context.Background())
-	say := func(m *scorev1.AgentMessage) {
+	stream := agentpbconnect.NewAgentServiceClient(h2.NewClient(own, pki.Server), s.AgentURL()).Connect(context.Background())
+	say := func(m *agentpb.AgentMessage) {
 		if err := stream.Send(m); err != nil {
 			b.Error(err)
 		}
 	}
-	say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{
+	say(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: &agentpb.Hello{
 		Cluster: "lab", Node: "n1", Address: listener.Addr().String(), Version: "v1", Cpus: 4, MemoryBytes: 1 << 30, BootId: "b",
 	}}})
 	go func() {
@@ -53,12 +55,12 @@ func serveInstantAgent(b *testing.B, s *Server) {
 			}
 			if p := m.GetPrepare(); p != nil {
 				job = p.GetJobId()
-				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: job}}})
+				say(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: job}}})
 			}
 			if rows := m.GetPlan().GetRows(); len(rows) > 0 && job != 0 {
-				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: job, AtNanos: 1}}})
-				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_RankExited{RankExited: &scorev1.RankExited{JobId: job}}})
-				say(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_NodeDone{NodeDone: &scorev1.NodeDone{JobId: job}}})
+				say(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: job, AtNanos: 1}}})
+				say(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_RankExited{RankExited: &agentpb.RankExited{JobId: job}}})
+				say(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: job}}})
 				job = 0
 			}
 		}

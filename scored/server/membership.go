@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/replica"
 	"score/scored/state"
@@ -209,7 +209,7 @@ func (s *Server) enrol(ctx context.Context) error {
 func (s *Server) askEnrol(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, enrolTimeout)
 	defer cancel()
-	request := &scorev1.EnrolRequest{Address: s.advertised(), Last: s.replica.LastIndex(), Program: s.program()}
-	_, err := scorev1connect.NewServerServiceClient(client, url).Enrol(ctx, connect.NewRequest(request))
+	request := &agentpb.EnrolRequest{Address: s.advertised(), Last: s.replica.LastIndex(), Program: s.program()}
+	_, err := agentpbconnect.NewServerServiceClient(client, url).Enrol(ctx, connect.NewRequest(request))
 	return err
 }

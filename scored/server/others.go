@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"score/scored/admission"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/protocol"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/rpc"
 
 	"connectrpc.com/connect"
@@ -80,8 +80,8 @@ func (s *Server) names() []string {
 }
 
 // peerServer returns a client for the service that servers offer each other.
-func (s *Server) peerServer(name string) scorev1connect.ServerServiceClient {
-	return scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
+func (s *Server) peerServer(name string) agentpbconnect.ServerServiceClient {
+	return agentpbconnect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
 }
 
 // peerRegistrar returns the registrar of the leader, nil while this server leads.
@@ -102,8 +102,8 @@ type peerRegistrar struct {
 func (c *peerRegistrar) client() *http.Client { return &http.Client{Transport: c.server.others} }
 
 // Admit implements admission.PeerRegistrar.
-func (c *peerRegistrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*scorev1.JoinResponse, error) {
-	answer, err := scorev1connect.NewServerServiceClient(c.client(), c.url).Admit(ctx, connect.NewRequest(r))
+func (c *peerRegistrar) Admit(ctx context.Context, r *agentpb.JoinRequest) (*agentpb.JoinResponse, error) {
+	answer, err := agentpbconnect.NewServerServiceClient(c.client(), c.url).Admit(ctx, connect.NewRequest(r))
 	if err != nil {
 		return nil, err
 	}
@@ -112,12 +112,12 @@ func (c *peerRegistrar) Admit(ctx context.Context, r *scorev1.JoinRequest) (*sco
 
 // Renew implements admission.PeerRegistrar.
 func (c *peerRegistrar) Renew(ctx context.Context, request []byte) ([]byte, error) {
-	answer, err := scorev1connect.NewAgentServiceClient(
+	answer, err := agentpbconnect.NewAgentServiceClient(
 		c.client(),
 		c.url,
 	).RenewCertificate(
 		ctx,
-		connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request}),
+		connect.NewRequest(&agentpb.RenewCertificateRequest{Request: request}),
 	)
 	if err != nil {
 		return nil, err

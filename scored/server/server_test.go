@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
 	"score/scored/api/scorev1"
@@ -89,7 +91,7 @@ func joinNode(t *testing.T, s *Server) (leave func()) {
 	t.Helper()
 	client := h2.NewClientWithDialer(s.DialAgents, pkitest.FromKey(t, "key", "lab", pki.Agent, "n1"), pki.Server)
 	ctx, cancel := context.WithCancel(context.Background())
-	stream := scorev1connect.NewAgentServiceClient(client, s.AgentURL()).Connect(ctx)
+	stream := agentpbconnect.NewAgentServiceClient(client, s.AgentURL()).Connect(ctx)
 	leave = func() {
 		cancel()
 		_ = stream.CloseRequest()
@@ -97,8 +99,8 @@ func joinNode(t *testing.T, s *Server) (leave func()) {
 		client.CloseIdleConnections()
 	}
 	t.Cleanup(leave)
-	hello := &scorev1.Hello{Cluster: "lab", Node: "n1", Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 30, BootId: "b"}
-	if err := stream.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
+	hello := &agentpb.Hello{Cluster: "lab", Node: "n1", Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 30, BootId: "b"}
+	if err := stream.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: hello}}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := stream.Receive(); err != nil || m.GetWelcome() == nil {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"time"
 
 	"connectrpc.com/connect"
@@ -62,7 +63,7 @@ func (s *Server) raise(ctx context.Context) {
 }
 
 // addServer makes a server a member if it understands the log.
-func (s *Server) addServer(name string, request *scorev1.EnrolRequest) (voter bool, err error) {
+func (s *Server) addServer(name string, request *agentpb.EnrolRequest) (voter bool, err error) {
 	s.membership.Lock()
 	defer s.membership.Unlock()
 	if refusal := s.leader.MayBeServer(name, request.GetProgram()); refusal != "" {
@@ -92,8 +93,8 @@ func (s *Server) describe(ctx context.Context, name string) (*scorev1.ProgramVer
 	}
 	ctx, cancel := context.WithTimeout(ctx, describeTimeout)
 	defer cancel()
-	client := scorev1connect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
-	answer, err := client.Describe(ctx, connect.NewRequest(&scorev1.DescribeRequest{}))
+	client := agentpbconnect.NewServerServiceClient(&http.Client{Transport: s.others}, "https://"+name)
+	answer, err := client.Describe(ctx, connect.NewRequest(&agentpb.DescribeRequest{}))
 	switch connect.CodeOf(err) {
 	case connect.CodeUnimplemented, connect.CodePermissionDenied: // the server does not know the method
 		return &scorev1.ProgramVersion{ProtocolOldest: protocol.First, ProtocolNewest: protocol.First}, nil

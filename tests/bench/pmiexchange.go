@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"score/nodeagent/fence"
 	"score/nodeagent/pmi/kvpack"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/transport/h2"
 	"slices"
 	"sync"
@@ -146,11 +146,11 @@ func fastest(nodes, total int, costs *model.Costs) (map[fence.Algorithm]time.Dur
 
 // collector takes what an agent's carrier sends.
 type collector struct {
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 }
 
-func (collector) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
-	return connect.NewResponse(&scorev1.CollectResponse{}), nil
+func (collector) Collect(context.Context, *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error) {
+	return connect.NewResponse(&agentpb.CollectResponse{}), nil
 }
 
 // measureCollect measures the agents' way of carrying a message, over loopback: protobuf in an
@@ -162,16 +162,16 @@ func measureCollect(ctx context.Context) (*model.Costs, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewPeerServiceHandler(collector{}))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(collector{}))
 	server := h2.NewServer(mux)
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) }) // it ends by Close
 	defer serving.Wait()
 	defer func() { _ = server.Close() }()
-	client := scorev1connect.NewPeerServiceClient(h2.NewClient(nil), "http://"+listener.Addr().String())
+	client := agentpbconnect.NewPeerServiceClient(h2.NewClient(nil), "http://"+listener.Addr().String())
 	call := func(bytes int) (time.Duration, error) {
 		start := time.Now()
-		_, err := client.Collect(ctx, connect.NewRequest(&scorev1.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, bytes)}}))
+		_, err := client.Collect(ctx, connect.NewRequest(&agentpb.CollectRequest{JobId: 1, Sequence: 1, Data: [][]byte{make([]byte, bytes)}}))
 		return time.Since(start), err
 	}
 	quick, err := quickCall(call)

@@ -14,6 +14,7 @@ import (
 	"score/nodeagent/realtime"
 	"score/nodeagent/steward/client"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
 	"score/scored/api/scorev1"
 	"time"
@@ -84,7 +85,7 @@ func startPlaces() []*scorev1.NodePlace {
 // agentsPart is what the agent does with an order: it reads the places, and makes the map for
 // channels of it.
 func agentsPart(encoded []byte, program, work string) (*stewardpb.PrepareJob, error) {
-	job := &scorev1.Prepare{
+	job := &agentpb.Prepare{
 		JobId: 1, Map: encoded, UniverseSize: startNodes * startPerNode,
 		Spec: &scorev1.JobSpec{
 			Argv: []string{program}, WorkDir: work, Tasks: startNodes * startPerNode, Env: []string{"PATH=/usr/bin:/bin"},

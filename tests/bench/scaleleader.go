@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"os"
 	"score/channels"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/scored/client"
 	"score/scored/server"
@@ -68,9 +69,9 @@ func recordLeader(ctx context.Context, b *bench, c *scale.Costs) error {
 
 // plainAgent is an agent without a node.
 type plainAgent struct {
-	stream *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	stream *connect.BidiStreamForClient[agentpb.AgentMessage, agentpb.ServerMessage]
 	pongs  chan int64 // round trips in ns
-	plans  chan *scorev1.Plan
+	plans  chan *agentpb.Plan
 	mu     sync.Mutex // of sending
 }
 
@@ -81,15 +82,15 @@ func joinAgent(ctx context.Context, s *server.Server, i int) (*plainAgent, error
 		return nil, err
 	}
 	a := &plainAgent{
-		stream: scorev1connect.NewAgentServiceClient(h2.NewClient(own, pki.Server), s.AgentURL()).Connect(ctx),
-		pongs:  make(chan int64, 1), plans: make(chan *scorev1.Plan, 64),
+		stream: agentpbconnect.NewAgentServiceClient(h2.NewClient(own, pki.Server), s.AgentURL()).Connect(ctx),
+		pongs:  make(chan int64, 1), plans: make(chan *agentpb.Plan, 64),
 	}
-	return a, a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: &scorev1.Hello{
+	return a, a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: &agentpb.Hello{
 		Cluster: leaderCluster, Node: node, Address: "127.0.0.1:1", Version: "v1", Cpus: 1, MemoryBytes: 1 << 40, BootId: "b",
 	}}})
 }
 
-func (a *plainAgent) send(m *scorev1.AgentMessage) error {
+func (a *plainAgent) send(m *agentpb.AgentMessage) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stream.Send(m)
@@ -104,11 +105,11 @@ func (a *plainAgent) listen() {
 			return
 		}
 		switch m := m.GetMessage().(type) {
-		case *scorev1.ServerMessage_Pong:
+		case *agentpb.ServerMessage_Pong:
 			a.pongs <- channels.Nanos() - m.Pong.GetAgentNanos()
-		case *scorev1.ServerMessage_Prepare:
-			_ = a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: m.Prepare.GetJobId()}}})
-		case *scorev1.ServerMessage_Plan:
+		case *agentpb.ServerMessage_Prepare:
+			_ = a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: m.Prepare.GetJobId()}}})
+		case *agentpb.ServerMessage_Plan:
 			a.plans <- m.Plan
 		}
 	}
@@ -118,7 +119,7 @@ func (a *plainAgent) listen() {
 func recordPings(ctx context.Context, agents []*plainAgent, c *scale.Costs) error {
 	for range leaderPings {
 		for _, a := range agents {
-			if err := a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{AgentNanos: channels.Nanos()}}}); err != nil {
+			if err := a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{AgentNanos: channels.Nanos()}}}); err != nil {
 				return err
 			}
 			select {

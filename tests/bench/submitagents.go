@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"os"
 	"score/channels"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/join"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/tests/daemons"
 	"strings"
@@ -35,7 +36,7 @@ type stubAgents struct {
 // stubAgent is one of the stubAgents.
 type stubAgent struct {
 	stubs    *stubAgents
-	stream   *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	stream   *connect.BidiStreamForClient[agentpb.AgentMessage, agentpb.ServerMessage]
 	mu       sync.Mutex // of sending
 	launched map[uint64]bool
 }
@@ -47,7 +48,7 @@ func startStubAgents(ctx context.Context, c *daemons.Cluster) (*stubAgents, erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	k := &stubAgents{cancel: cancel, running: make(map[uint64]bool)}
-	hello := &scorev1.Hello{
+	hello := &agentpb.Hello{
 		Cluster: c.Name, Address: "127.0.0.1:1", Version: version.Msg.GetVersion(), Cpus: submitRunning / submitNodes,
 		MemoryBytes: 1 << 40, BootId: "b",
 	}
@@ -87,15 +88,15 @@ func stubClient(ctx context.Context, c *daemons.Cluster, name string) (url strin
 }
 
 // join waits until the server has taken the agent.
-func (k *stubAgents) join(ctx context.Context, c *daemons.Cluster, hello *scorev1.Hello) error {
+func (k *stubAgents) join(ctx context.Context, c *daemons.Cluster, hello *agentpb.Hello) error {
 	url, client, err := stubClient(ctx, c, hello.GetNode())
 	if err != nil {
 		return err
 	}
 	a := &stubAgent{
-		stubs: k, launched: make(map[uint64]bool), stream: scorev1connect.NewAgentServiceClient(client, url).Connect(ctx),
+		stubs: k, launched: make(map[uint64]bool), stream: agentpbconnect.NewAgentServiceClient(client, url).Connect(ctx),
 	}
-	if err := a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil {
+	if err := a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: hello}}); err != nil {
 		return err
 	}
 	first, err := a.stream.Receive()
@@ -115,7 +116,7 @@ func (k *stubAgents) join(ctx context.Context, c *daemons.Cluster, hello *scorev
 
 var errNotTaken = errors.New("the server does not take an agent")
 
-func (a *stubAgent) send(m *scorev1.AgentMessage) error {
+func (a *stubAgent) send(m *agentpb.AgentMessage) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.stream.Send(m)
@@ -126,7 +127,7 @@ func (a *stubAgent) live(ctx context.Context) {
 	tick := time.NewTicker(stubPing)
 	defer tick.Stop()
 	for {
-		ping := &scorev1.AgentMessage{Message: &scorev1.AgentMessage_Ping{Ping: &scorev1.Ping{AgentNanos: channels.Nanos()}}}
+		ping := &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Ping{Ping: &agentpb.Ping{AgentNanos: channels.Nanos()}}}
 		if a.send(ping) != nil {
 			return
 		}
@@ -146,7 +147,7 @@ func (a *stubAgent) listen() {
 			return
 		}
 		if p := m.GetPrepare(); p != nil {
-			_ = a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Prepared{Prepared: &scorev1.Prepared{JobId: p.GetJobId()}}})
+			_ = a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Prepared{Prepared: &agentpb.Prepared{JobId: p.GetJobId()}}})
 		}
 		for _, row := range m.GetPlan().GetRows() {
 			for _, id := range row.GetJobs() {
@@ -161,7 +162,7 @@ func (a *stubAgent) launch(id uint64) {
 		return
 	}
 	a.launched[id] = true
-	_ = a.send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Launched{Launched: &scorev1.Launched{JobId: id, AtNanos: 1}}})
+	_ = a.send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Launched{Launched: &agentpb.Launched{JobId: id, AtNanos: 1}}})
 	a.stubs.mu.Lock()
 	defer a.stubs.mu.Unlock()
 	a.stubs.running[id] = true

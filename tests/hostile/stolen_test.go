@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"score/cmd/scored/config"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
 	"score/scored/api/identity/pki/pkitest"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"score/tests/daemons"
 	"score/tests/daemons/daemonstest"
@@ -26,12 +26,12 @@ import (
 // files go, and of servers.
 var ofServersOnly = map[string][]string{
 	"n1": {
-		scorev1connect.PeerServiceStdioProcedure, scorev1connect.PeerServiceConfirmOutputProcedure, scorev1connect.PeerServicePaceOutputProcedure,
-		scorev1connect.PeerServiceDumpProcedure, scorev1connect.PeerServicePutStagedProcedure, scorev1connect.PeerServiceListStagedProcedure,
+		agentpbconnect.PeerServiceStdioProcedure, agentpbconnect.PeerServiceConfirmOutputProcedure, agentpbconnect.PeerServicePaceOutputProcedure,
+		agentpbconnect.PeerServiceDumpProcedure, agentpbconnect.PeerServicePutStagedProcedure, agentpbconnect.PeerServiceListStagedProcedure,
 	},
 	"server": {
-		scorev1connect.ServerServiceEnrolProcedure, scorev1connect.ServerServiceAdmitProcedure,
-		scorev1connect.ServerServiceGetDiskProcedure, scorev1connect.ServerServiceDescribeProcedure,
+		agentpbconnect.ServerServiceEnrolProcedure, agentpbconnect.ServerServiceAdmitProcedure,
+		agentpbconnect.ServerServiceGetDiskProcedure, agentpbconnect.ServerServiceDescribeProcedure,
 	},
 }
 
@@ -62,23 +62,23 @@ func TestStolenAgentCertificate(t *testing.T) {
 			}
 		}
 	}
-	agent := scorev1connect.NewPeerServiceClient(client, urls["n1"])
+	agent := agentpbconnect.NewPeerServiceClient(client, urls["n1"])
 	for name, ask := range map[string]func() error{
 		"files": func() error { return fetchFile(s.Ctx, agent, id) },
 		"news of another node": func() error {
-			_, err := agent.Gossip(s.Ctx, connect.NewRequest(&scorev1.GossipRequest{JobId: id, Attempt: 1, FromNodeIndex: 1}))
+			_, err := agent.Gossip(s.Ctx, connect.NewRequest(&agentpb.GossipRequest{JobId: id, Attempt: 1, FromNodeIndex: 1}))
 			return err
 		},
 		"a step of a fence": func() error {
-			_, err := agent.Collect(s.Ctx, connect.NewRequest(&scorev1.CollectRequest{JobId: id, FromNodeIndex: 1}))
+			_, err := agent.Collect(s.Ctx, connect.NewRequest(&agentpb.CollectRequest{JobId: id, FromNodeIndex: 1}))
 			return err
 		},
 		"a message of a steward": func() error {
-			_, err := agent.Relay(s.Ctx, connect.NewRequest(&scorev1.RelayRequest{JobId: id, FromJob: id, FromNodeIndex: 1}))
+			_, err := agent.Relay(s.Ctx, connect.NewRequest(&agentpb.RelayRequest{JobId: id, FromJob: id, FromNodeIndex: 1}))
 			return err
 		},
 		"orders of another node": func() error {
-			return connectAs(s.Ctx, scorev1connect.NewAgentServiceClient(client, urls["server"]), s.Name, "n1")
+			return connectAs(s.Ctx, agentpbconnect.NewAgentServiceClient(client, urls["server"]), s.Name, "n1")
 		},
 	} {
 		if err := ask(); err == nil || !refusedFor(err) {
@@ -105,8 +105,8 @@ func listenOf(s *daemonstest.Scene, name string) string {
 	return settings.Agent.Listen
 }
 
-func fetchFile(ctx context.Context, agent scorev1connect.PeerServiceClient, job uint64) error {
-	stream, err := agent.FetchStaged(ctx, connect.NewRequest(&scorev1.FetchStagedRequest{JobId: job}))
+func fetchFile(ctx context.Context, agent agentpbconnect.PeerServiceClient, job uint64) error {
+	stream, err := agent.FetchStaged(ctx, connect.NewRequest(&agentpb.FetchStagedRequest{JobId: job}))
 	if err != nil {
 		return err
 	}
@@ -118,13 +118,13 @@ func fetchFile(ctx context.Context, agent scorev1connect.PeerServiceClient, job 
 }
 
 // connectAs calls itself the agent of a node, whose orders have the keys of its jobs.
-func connectAs(ctx context.Context, server scorev1connect.AgentServiceClient, cluster, node string) error {
+func connectAs(ctx context.Context, server agentpbconnect.AgentServiceClient, cluster, node string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream := server.Connect(ctx)
 	defer func() { _ = stream.CloseResponse() }() // it has said what it is asked for
-	hello := &scorev1.Hello{Cluster: cluster, Node: node, BootId: "stolen", ProtocolOldest: 1, ProtocolNewest: 1 << 16}
-	if err := stream.Send(&scorev1.AgentMessage{Message: &scorev1.AgentMessage_Hello{Hello: hello}}); err != nil && !errors.Is(err, io.EOF) {
+	hello := &agentpb.Hello{Cluster: cluster, Node: node, BootId: "stolen", ProtocolOldest: 1, ProtocolNewest: 1 << 16}
+	if err := stream.Send(&agentpb.AgentMessage{Message: &agentpb.AgentMessage_Hello{Hello: hello}}); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	_, err := stream.Receive()

@@ -18,8 +18,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/transport/h2"
 	"sync"
 	"time"
@@ -39,8 +39,8 @@ type loot struct {
 // thief holds the port of a daemon that is away, and says that he is that daemon: with and without
 // TLS, with a certificate that he has made, as the leader of the last term there can be.
 type thief struct {
-	scorev1connect.UnimplementedAgentServiceHandler
-	scorev1connect.UnimplementedPeerServiceHandler
+	agentpbconnect.UnimplementedAgentServiceHandler
+	agentpbconnect.UnimplementedPeerServiceHandler
 	mu sync.Mutex
 	loot
 	came chan struct{} // once for each connection
@@ -63,8 +63,8 @@ func playThief() error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(scorev1connect.NewAgentServiceHandler(t))
-	mux.Handle(scorev1connect.NewPeerServiceHandler(t))
+	mux.Handle(agentpbconnect.NewAgentServiceHandler(t))
+	mux.Handle(agentpbconnect.NewPeerServiceHandler(t))
 	server := h2.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.record(fmt.Appendln(nil, r.Header))
 		t.mu.Lock()
@@ -101,15 +101,15 @@ func (t *thief) record(p []byte) {
 	t.Heard = append(t.Heard, p...)
 }
 
-// Connect implements scorev1connect.AgentServiceHandler.
-func (t *thief) Connect(ctx context.Context, stream *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error {
+// Connect implements agentpbconnect.AgentServiceHandler.
+func (t *thief) Connect(ctx context.Context, stream *connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]) error {
 	first, err := stream.Receive()
 	if err != nil {
 		return err
 	}
 	t.record([]byte(first.String()))
-	welcome := &scorev1.Welcome{Term: math.MaxUint64, Cluster: os.Getenv(clusterVariable), Version: first.GetHello().GetVersion()}
-	if err := stream.Send(&scorev1.ServerMessage{Message: &scorev1.ServerMessage_Welcome{Welcome: welcome}}); err != nil {
+	welcome := &agentpb.Welcome{Term: math.MaxUint64, Cluster: os.Getenv(clusterVariable), Version: first.GetHello().GetVersion()}
+	if err := stream.Send(&agentpb.ServerMessage{Message: &agentpb.ServerMessage_Welcome{Welcome: welcome}}); err != nil {
 		return err
 	}
 	<-ctx.Done()

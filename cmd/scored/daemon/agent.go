@@ -9,6 +9,7 @@ import (
 	"score/cmd/scored/service"
 	"score/nodeagent"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap"
@@ -128,6 +129,6 @@ func runAgent(ctx context.Context, c config.Config, logger *zap.Logger, ready fu
 	if agent, err = nodeagent.New(options); err != nil {
 		return err
 	}
-	api.Warm()
+	api.Warm(agentpb.File_score_v1_agent_proto)
 	return agent.Run(ctx)
 }

@@ -11,6 +11,7 @@ import (
 	"score/cmd/scored/embedded"
 	"score/cmd/scored/parentwatch"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/client"
 	"score/scored/server"
 	"sync"
@@ -32,7 +33,7 @@ func (c *devCluster) runNodes(ctx context.Context, control *server.Server) error
 	if err := c.startAgents(ctx); err != nil {
 		return nilIfStopped(ctx, err)
 	}
-	api.Warm() // of the server's messages, before the first user comes
+	api.Warm(agentpb.File_score_v1_agent_proto) // of the server's messages, before the first user comes
 	c.printUse()
 	c.awaitEnd(ctx)
 	return nil

@@ -7,9 +7,9 @@ import (
 	"score/cmd/cmdline"
 	"score/cmd/scored/cli"
 	"score/cmd/scored/config"
+	"score/scored/api/agentpb"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
-	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/api/transport/h2"
 	"time"
 
@@ -90,8 +90,8 @@ func askServers(ctx context.Context, servers []string, own *pki.Credentials, req
 	defer plain.CloseIdleConnections()
 	var errs []error
 	for _, url := range serverURLs(servers) {
-		client := scorev1connect.NewAgentServiceClient(plain, url)
-		ask := connect.NewRequest(&scorev1.RenewCertificateRequest{Request: request})
+		client := agentpbconnect.NewAgentServiceClient(plain, url)
+		ask := connect.NewRequest(&agentpb.RenewCertificateRequest{Request: request})
 		answer, err := client.RenewCertificate(ctx, ask)
 		if err == nil {
 			return answer.Msg.GetCertificate(), nil

@@ -11,6 +11,7 @@ import (
 	"score/nodeagent"
 	"score/nodeagent/realtime"
 	"score/scored/api"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
 	"score/scored/replica"
@@ -107,7 +108,7 @@ func runServer(life *service.Life, path string, c config.Config, begin bool) (er
 	if err != nil {
 		return err
 	}
-	api.Warm() // so that the first user does not wait for it
+	api.Warm(agentpb.File_score_v1_agent_proto) // so that the first user does not wait for it
 	ctx := life.Context()
 	life.Go(func() { service.Watch(ctx, logger, s.Alive) })
 	again := newReloader(path, "server", c, level, logger)

@@ -2,7 +2,7 @@ package client
 
 import (
 	"score/nodeagent/steward/stewardpb"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"time"
 )
 
@@ -53,7 +53,7 @@ func (c *Conn) PartLost(lost *stewardpb.PartLost) error {
 }
 
 // ChildEnded reports that a job which this one spawned has ended.
-func (c *Conn) ChildEnded(m *scorev1.ChildEnded) error {
+func (c *Conn) ChildEnded(m *agentpb.ChildEnded) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_ChildEnded{ChildEnded: m}})
 }
 
@@ -63,12 +63,12 @@ func (c *Conn) Collective(result *stewardpb.CollectiveResult) error {
 }
 
 // Name answers a NameRequest.
-func (c *Conn) Name(reply *scorev1.NameReply) error {
+func (c *Conn) Name(reply *agentpb.NameReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Name{Name: reply}})
 }
 
 // Spawn answers a SpawnRequest.
-func (c *Conn) Spawn(reply *scorev1.SpawnReply) error {
+func (c *Conn) Spawn(reply *agentpb.SpawnReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Spawn{Spawn: reply}})
 }
 
@@ -83,7 +83,7 @@ func (c *Conn) RelayFailed(m *stewardpb.Relay) error {
 }
 
 // Places answers a PlacesRequest.
-func (c *Conn) Places(reply *scorev1.PlacesReply) error {
+func (c *Conn) Places(reply *agentpb.PlacesReply) error {
 	return c.send(&stewardpb.ToSteward{Message: &stewardpb.ToSteward_Places{Places: reply}})
 }
 

@@ -16,6 +16,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	agentpb "score/scored/api/agentpb"
 	scorev1 "score/scored/api/scorev1"
 	sync "sync"
 	unsafe "unsafe"
@@ -154,7 +155,7 @@ func (x *ToSteward) GetCollective() *CollectiveResult {
 	return nil
 }
 
-func (x *ToSteward) GetName() *scorev1.NameReply {
+func (x *ToSteward) GetName() *agentpb.NameReply {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_Name); ok {
 			return x.Name
@@ -163,7 +164,7 @@ func (x *ToSteward) GetName() *scorev1.NameReply {
 	return nil
 }
 
-func (x *ToSteward) GetSpawn() *scorev1.SpawnReply {
+func (x *ToSteward) GetSpawn() *agentpb.SpawnReply {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_Spawn); ok {
 			return x.Spawn
@@ -262,7 +263,7 @@ func (x *ToSteward) GetRelayFailed() *Relay {
 	return nil
 }
 
-func (x *ToSteward) GetPlaces() *scorev1.PlacesReply {
+func (x *ToSteward) GetPlaces() *agentpb.PlacesReply {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_Places); ok {
 			return x.Places
@@ -280,7 +281,7 @@ func (x *ToSteward) GetRankFailure() *RankFailure {
 	return nil
 }
 
-func (x *ToSteward) GetChildEnded() *scorev1.ChildEnded {
+func (x *ToSteward) GetChildEnded() *agentpb.ChildEnded {
 	if x != nil {
 		if x, ok := x.Message.(*ToSteward_ChildEnded); ok {
 			return x.ChildEnded
@@ -354,11 +355,11 @@ type ToSteward_Collective struct {
 }
 
 type ToSteward_Name struct {
-	Name *scorev1.NameReply `protobuf:"bytes,7,opt,name=name,oneof"`
+	Name *agentpb.NameReply `protobuf:"bytes,7,opt,name=name,oneof"`
 }
 
 type ToSteward_Spawn struct {
-	Spawn *scorev1.SpawnReply `protobuf:"bytes,8,opt,name=spawn,oneof"`
+	Spawn *agentpb.SpawnReply `protobuf:"bytes,8,opt,name=spawn,oneof"`
 }
 
 type ToSteward_Stdin struct {
@@ -403,7 +404,7 @@ type ToSteward_RelayFailed struct {
 }
 
 type ToSteward_Places struct {
-	Places *scorev1.PlacesReply `protobuf:"bytes,22,opt,name=places,oneof"`
+	Places *agentpb.PlacesReply `protobuf:"bytes,22,opt,name=places,oneof"`
 }
 
 type ToSteward_RankFailure struct {
@@ -411,7 +412,7 @@ type ToSteward_RankFailure struct {
 }
 
 type ToSteward_ChildEnded struct {
-	ChildEnded *scorev1.ChildEnded `protobuf:"bytes,80,opt,name=child_ended,json=childEnded,oneof"`
+	ChildEnded *agentpb.ChildEnded `protobuf:"bytes,80,opt,name=child_ended,json=childEnded,oneof"`
 }
 
 type ToSteward_Pace struct {
@@ -561,7 +562,7 @@ func (x *Open) GetSpares() bool {
 // PrepareJob gives a free steward its job.
 type PrepareJob struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
-	Job    *scorev1.Prepare       `protobuf:"bytes,1,opt,name=job" json:"job,omitempty"`
+	Job    *agentpb.Prepare       `protobuf:"bytes,1,opt,name=job" json:"job,omitempty"`
 	CpuIds []uint32               `protobuf:"varint,2,rep,packed,name=cpu_ids,json=cpuIds" json:"cpu_ids,omitempty"` // the node's CPUs as the kernel numbers them
 	// directory of the ranks' v2 cgroup; empty: none
 	Cgroup string `protobuf:"bytes,3,opt,name=cgroup" json:"cgroup,omitempty"`
@@ -616,7 +617,7 @@ func (*PrepareJob) Descriptor() ([]byte, []int) {
 	return file_steward_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *PrepareJob) GetJob() *scorev1.Prepare {
+func (x *PrepareJob) GetJob() *agentpb.Prepare {
 	if x != nil {
 		return x.Job
 	}
@@ -785,7 +786,7 @@ func (x *FromSteward) GetStatus() *Status {
 	return nil
 }
 
-func (x *FromSteward) GetPrepared() *scorev1.Prepared {
+func (x *FromSteward) GetPrepared() *agentpb.Prepared {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Prepared); ok {
 			return x.Prepared
@@ -794,7 +795,7 @@ func (x *FromSteward) GetPrepared() *scorev1.Prepared {
 	return nil
 }
 
-func (x *FromSteward) GetLaunched() *scorev1.Launched {
+func (x *FromSteward) GetLaunched() *agentpb.Launched {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Launched); ok {
 			return x.Launched
@@ -803,7 +804,7 @@ func (x *FromSteward) GetLaunched() *scorev1.Launched {
 	return nil
 }
 
-func (x *FromSteward) GetRankExited() *scorev1.RankExited {
+func (x *FromSteward) GetRankExited() *agentpb.RankExited {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_RankExited); ok {
 			return x.RankExited
@@ -812,7 +813,7 @@ func (x *FromSteward) GetRankExited() *scorev1.RankExited {
 	return nil
 }
 
-func (x *FromSteward) GetNodeDone() *scorev1.NodeDone {
+func (x *FromSteward) GetNodeDone() *agentpb.NodeDone {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_NodeDone); ok {
 			return x.NodeDone
@@ -821,7 +822,7 @@ func (x *FromSteward) GetNodeDone() *scorev1.NodeDone {
 	return nil
 }
 
-func (x *FromSteward) GetAbort() *scorev1.Abort {
+func (x *FromSteward) GetAbort() *agentpb.Abort {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Abort); ok {
 			return x.Abort
@@ -830,7 +831,7 @@ func (x *FromSteward) GetAbort() *scorev1.Abort {
 	return nil
 }
 
-func (x *FromSteward) GetName() *scorev1.NameRequest {
+func (x *FromSteward) GetName() *agentpb.NameRequest {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Name); ok {
 			return x.Name
@@ -839,7 +840,7 @@ func (x *FromSteward) GetName() *scorev1.NameRequest {
 	return nil
 }
 
-func (x *FromSteward) GetSpawn() *scorev1.SpawnRequest {
+func (x *FromSteward) GetSpawn() *agentpb.SpawnRequest {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Spawn); ok {
 			return x.Spawn
@@ -875,7 +876,7 @@ func (x *FromSteward) GetDrained() bool {
 	return false
 }
 
-func (x *FromSteward) GetNote() *scorev1.JobNote {
+func (x *FromSteward) GetNote() *agentpb.JobNote {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Note); ok {
 			return x.Note
@@ -884,7 +885,7 @@ func (x *FromSteward) GetNote() *scorev1.JobNote {
 	return nil
 }
 
-func (x *FromSteward) GetRankStates() *scorev1.RankStatesReply {
+func (x *FromSteward) GetRankStates() *agentpb.RankStatesReply {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_RankStates); ok {
 			return x.RankStates
@@ -911,7 +912,7 @@ func (x *FromSteward) GetRelay() *Relay {
 	return nil
 }
 
-func (x *FromSteward) GetPlaces() *scorev1.PlacesRequest {
+func (x *FromSteward) GetPlaces() *agentpb.PlacesRequest {
 	if x != nil {
 		if x, ok := x.Message.(*FromSteward_Places); ok {
 			return x.Places
@@ -983,31 +984,31 @@ type FromSteward_Status struct {
 }
 
 type FromSteward_Prepared struct {
-	Prepared *scorev1.Prepared `protobuf:"bytes,2,opt,name=prepared,oneof"`
+	Prepared *agentpb.Prepared `protobuf:"bytes,2,opt,name=prepared,oneof"`
 }
 
 type FromSteward_Launched struct {
-	Launched *scorev1.Launched `protobuf:"bytes,3,opt,name=launched,oneof"`
+	Launched *agentpb.Launched `protobuf:"bytes,3,opt,name=launched,oneof"`
 }
 
 type FromSteward_RankExited struct {
-	RankExited *scorev1.RankExited `protobuf:"bytes,4,opt,name=rank_exited,json=rankExited,oneof"`
+	RankExited *agentpb.RankExited `protobuf:"bytes,4,opt,name=rank_exited,json=rankExited,oneof"`
 }
 
 type FromSteward_NodeDone struct {
-	NodeDone *scorev1.NodeDone `protobuf:"bytes,5,opt,name=node_done,json=nodeDone,oneof"` // all ranks reaped; streams may still hold output
+	NodeDone *agentpb.NodeDone `protobuf:"bytes,5,opt,name=node_done,json=nodeDone,oneof"` // all ranks reaped; streams may still hold output
 }
 
 type FromSteward_Abort struct {
-	Abort *scorev1.Abort `protobuf:"bytes,6,opt,name=abort,oneof"`
+	Abort *agentpb.Abort `protobuf:"bytes,6,opt,name=abort,oneof"`
 }
 
 type FromSteward_Name struct {
-	Name *scorev1.NameRequest `protobuf:"bytes,7,opt,name=name,oneof"`
+	Name *agentpb.NameRequest `protobuf:"bytes,7,opt,name=name,oneof"`
 }
 
 type FromSteward_Spawn struct {
-	Spawn *scorev1.SpawnRequest `protobuf:"bytes,8,opt,name=spawn,oneof"`
+	Spawn *agentpb.SpawnRequest `protobuf:"bytes,8,opt,name=spawn,oneof"`
 }
 
 type FromSteward_Collective struct {
@@ -1023,11 +1024,11 @@ type FromSteward_Drained struct {
 }
 
 type FromSteward_Note struct {
-	Note *scorev1.JobNote `protobuf:"bytes,12,opt,name=note,oneof"`
+	Note *agentpb.JobNote `protobuf:"bytes,12,opt,name=note,oneof"`
 }
 
 type FromSteward_RankStates struct {
-	RankStates *scorev1.RankStatesReply `protobuf:"bytes,13,opt,name=rank_states,json=rankStates,oneof"`
+	RankStates *agentpb.RankStatesReply `protobuf:"bytes,13,opt,name=rank_states,json=rankStates,oneof"`
 }
 
 type FromSteward_Spares struct {
@@ -1039,7 +1040,7 @@ type FromSteward_Relay struct {
 }
 
 type FromSteward_Places struct {
-	Places *scorev1.PlacesRequest `protobuf:"bytes,21,opt,name=places,oneof"`
+	Places *agentpb.PlacesRequest `protobuf:"bytes,21,opt,name=places,oneof"`
 }
 
 type FromSteward_PartLost struct {
@@ -1118,7 +1119,7 @@ type Status struct {
 	Prepared       bool                   `protobuf:"varint,3,opt,name=prepared" json:"prepared,omitempty"`
 	Launched       bool                   `protobuf:"varint,4,opt,name=launched" json:"launched,omitempty"`
 	Pids           []int32                `protobuf:"varint,5,rep,packed,name=pids" json:"pids,omitempty"`
-	Exits          []*scorev1.RankExited  `protobuf:"bytes,6,rep,name=exits" json:"exits,omitempty"`
+	Exits          []*agentpb.RankExited  `protobuf:"bytes,6,rep,name=exits" json:"exits,omitempty"`
 	Done           bool                   `protobuf:"varint,7,opt,name=done" json:"done,omitempty"`
 	Protocol       uint32                 `protobuf:"varint,8,opt,name=protocol" json:"protocol,omitempty"`                                      // wire.Protocol
 	Pid            int32                  `protobuf:"varint,9,opt,name=pid" json:"pid,omitempty"`                                                // of the steward
@@ -1196,7 +1197,7 @@ func (x *Status) GetPids() []int32 {
 	return nil
 }
 
-func (x *Status) GetExits() []*scorev1.RankExited {
+func (x *Status) GetExits() []*agentpb.RankExited {
 	if x != nil {
 		return x.Exits
 	}
@@ -1698,7 +1699,7 @@ type Relay struct {
 	NodeIndex uint32                 `protobuf:"varint,2,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`
 	Address   string                 `protobuf:"bytes,3,opt,name=address" json:"address,omitempty"` // of the node's agent
 	Data      []byte                 `protobuf:"bytes,4,opt,name=data" json:"data,omitempty"`
-	Header    *scorev1.MessageHeader `protobuf:"bytes,5,opt,name=header" json:"header,omitempty"`
+	Header    *agentpb.MessageHeader `protobuf:"bytes,5,opt,name=header" json:"header,omitempty"`
 	// with relay_failed: why it is not sent there; empty: there is no such job
 	Refused       string `protobuf:"bytes,70,opt,name=refused" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1763,7 +1764,7 @@ func (x *Relay) GetData() []byte {
 	return nil
 }
 
-func (x *Relay) GetHeader() *scorev1.MessageHeader {
+func (x *Relay) GetHeader() *agentpb.MessageHeader {
 	if x != nil {
 		return x.Header
 	}
@@ -2028,25 +2029,25 @@ var file_steward_proto_goTypes = []any{
 	(*Collective)(nil),              // 11: score.steward.Collective
 	(*Relay)(nil),                   // 12: score.steward.Relay
 	(*CollectiveResult)(nil),        // 13: score.steward.CollectiveResult
-	(*scorev1.NameReply)(nil),       // 14: score.v1.NameReply
-	(*scorev1.SpawnReply)(nil),      // 15: score.v1.SpawnReply
+	(*agentpb.NameReply)(nil),       // 14: score.v1.NameReply
+	(*agentpb.SpawnReply)(nil),      // 15: score.v1.SpawnReply
 	(*scorev1.Stdin)(nil),           // 16: score.v1.Stdin
-	(*scorev1.PlacesReply)(nil),     // 17: score.v1.PlacesReply
-	(*scorev1.ChildEnded)(nil),      // 18: score.v1.ChildEnded
-	(*scorev1.Prepare)(nil),         // 19: score.v1.Prepare
-	(*scorev1.Prepared)(nil),        // 20: score.v1.Prepared
-	(*scorev1.Launched)(nil),        // 21: score.v1.Launched
-	(*scorev1.RankExited)(nil),      // 22: score.v1.RankExited
-	(*scorev1.NodeDone)(nil),        // 23: score.v1.NodeDone
-	(*scorev1.Abort)(nil),           // 24: score.v1.Abort
-	(*scorev1.NameRequest)(nil),     // 25: score.v1.NameRequest
-	(*scorev1.SpawnRequest)(nil),    // 26: score.v1.SpawnRequest
+	(*agentpb.PlacesReply)(nil),     // 17: score.v1.PlacesReply
+	(*agentpb.ChildEnded)(nil),      // 18: score.v1.ChildEnded
+	(*agentpb.Prepare)(nil),         // 19: score.v1.Prepare
+	(*agentpb.Prepared)(nil),        // 20: score.v1.Prepared
+	(*agentpb.Launched)(nil),        // 21: score.v1.Launched
+	(*agentpb.RankExited)(nil),      // 22: score.v1.RankExited
+	(*agentpb.NodeDone)(nil),        // 23: score.v1.NodeDone
+	(*agentpb.Abort)(nil),           // 24: score.v1.Abort
+	(*agentpb.NameRequest)(nil),     // 25: score.v1.NameRequest
+	(*agentpb.SpawnRequest)(nil),    // 26: score.v1.SpawnRequest
 	(*scorev1.Output)(nil),          // 27: score.v1.Output
-	(*scorev1.JobNote)(nil),         // 28: score.v1.JobNote
-	(*scorev1.RankStatesReply)(nil), // 29: score.v1.RankStatesReply
-	(*scorev1.PlacesRequest)(nil),   // 30: score.v1.PlacesRequest
+	(*agentpb.JobNote)(nil),         // 28: score.v1.JobNote
+	(*agentpb.RankStatesReply)(nil), // 29: score.v1.RankStatesReply
+	(*agentpb.PlacesRequest)(nil),   // 30: score.v1.PlacesRequest
 	(*scorev1.Fences)(nil),          // 31: score.v1.Fences
-	(*scorev1.MessageHeader)(nil),   // 32: score.v1.MessageHeader
+	(*agentpb.MessageHeader)(nil),   // 32: score.v1.MessageHeader
 }
 var file_steward_proto_depIdxs = []int32{
 	1,  // 0: score.steward.ToSteward.open:type_name -> score.steward.Open

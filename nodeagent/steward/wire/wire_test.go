@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"score/nodeagent/steward/stewardpb"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"testing"
 
@@ -22,7 +23,7 @@ func output(data []byte) *stewardpb.FromSteward {
 func oddSpec() *stewardpb.PrepareJob {
 	spec := &scorev1.JobSpec{Name: "name", Argv: []string{"a\xff", "\xfe"}, Env: []string{"A\xfd=\xfc"}, WorkDir: "/\x80"}
 	return &stewardpb.PrepareJob{
-		Job:      &scorev1.Prepare{Spec: spec, Preput: map[string]string{"k\xff": "v\xff"}, RestartedBecause: "\xff"},
+		Job:      &agentpb.Prepare{Spec: spec, Preput: map[string]string{"k\xff": "v\xff"}, RestartedBecause: "\xff"},
 		Programs: "/\xff", PmSocket: "/\xfe", Files: "\xff",
 	}
 }
@@ -30,8 +31,8 @@ func oddSpec() *stewardpb.PrepareJob {
 // Stewards are told texts of programs byte by byte, and say such sentences.
 func TestTextsAreBytes(t *testing.T) {
 	status := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Status{Status: &stewardpb.Status{Order: oddSpec()}}}
-	prepared := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Prepared{Prepared: &scorev1.Prepared{Error: "open /\xff"}}}
-	note := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{Note: &scorev1.JobNote{Text: "\xff"}}}
+	prepared := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Prepared{Prepared: &agentpb.Prepared{Error: "open /\xff"}}}
+	note := &stewardpb.FromSteward{Message: &stewardpb.FromSteward_Note{Note: &agentpb.JobNote{Text: "\xff"}}}
 	for _, m := range []*stewardpb.FromSteward{status, prepared, note} {
 		stream, err := Append(nil, m)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -57,7 +58,7 @@ func Decode(data []byte) ([]*scorev1.NodePlace, error) {
 }
 
 // Expand fills in the places of an order that has them encoded.
-func Expand(order *scorev1.Prepare) error {
+func Expand(order *agentpb.Prepare) error {
 	if order.GetMap() == nil {
 		return nil
 	}
@@ -73,11 +74,11 @@ func Expand(order *scorev1.Prepare) error {
 const placesField = 4
 
 // Compact returns the order without what Expand can restore, for forwarding.
-func Compact(order *scorev1.Prepare) *scorev1.Prepare {
+func Compact(order *agentpb.Prepare) *agentpb.Prepare {
 	if order.GetMap() == nil {
 		return order
 	}
-	short := new(scorev1.Prepare)
+	short := new(agentpb.Prepare)
 	order.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		if field.Number() != placesField {
 			short.ProtoReflect().Set(field, value)

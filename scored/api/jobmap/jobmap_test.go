@@ -3,6 +3,7 @@ package jobmap
 import (
 	"errors"
 	"fmt"
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"slices"
 	"testing"
@@ -106,7 +107,7 @@ func TestDamaged(t *testing.T) {
 }
 
 func TestOrder(t *testing.T) {
-	order := &scorev1.Prepare{
+	order := &agentpb.Prepare{
 		JobId:        1,
 		NodeIndex:    1,
 		Map:          Append(nil, block(2, 2)),
@@ -125,7 +126,7 @@ func TestOrder(t *testing.T) {
 	if name := order.ProtoReflect().Descriptor().Fields().ByNumber(placesField).Name(); name != "places" {
 		t.Errorf("Compact leaves out %s", name)
 	}
-	if err := Expand(&scorev1.Prepare{Map: []byte{9}}); !errors.Is(err, ErrMap) {
+	if err := Expand(&agentpb.Prepare{Map: []byte{9}}); !errors.Is(err, ErrMap) {
 		t.Error(err)
 	}
 }

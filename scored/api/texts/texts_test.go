@@ -1,6 +1,7 @@
 package texts_test
 
 import (
+	"score/scored/api/agentpb"
 	"score/scored/api/scorev1"
 	"score/scored/api/texts"
 	"strings"
@@ -26,8 +27,8 @@ func TestUTF8(t *testing.T) {
 }
 
 // order is a message with a text in each kind of field.
-func order(text string) *scorev1.Prepare {
-	return &scorev1.Prepare{
+func order(text string) *agentpb.Prepare {
+	return &agentpb.Prepare{
 		JobId: 7, RestartedBecause: text, Preput: map[string]string{"k": "v", "k" + text: "v" + text},
 		Spec: &scorev1.JobSpec{
 			Name: "name", Argv: []string{"a", text}, WorkDir: "/" + text, StdoutPattern: text, Tasks: 3,
@@ -50,7 +51,7 @@ func TestMessages(t *testing.T) {
 	if want := order(`\xff`); texts.ValidIn(odd) || !proto.Equal(escaped, want) {
 		t.Errorf("%v, want %v", escaped, want)
 	}
-	for _, m := range []*scorev1.Prepare{{Preput: map[string]string{"\xff": ""}}, {Spec: &scorev1.JobSpec{Argv: []string{"\xff"}}}} {
+	for _, m := range []*agentpb.Prepare{{Preput: map[string]string{"\xff": ""}}, {Spec: &scorev1.JobSpec{Argv: []string{"\xff"}}}} {
 		if texts.ValidIn(m) {
 			t.Errorf("%v counts as UTF-8", m)
 		}
@@ -64,12 +65,12 @@ func TestWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := new(scorev1.Prepare)
+	got := new(agentpb.Prepare)
 	if err := proto.Unmarshal(data, got); err != nil || !proto.Equal(got, odd) {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, m := range []proto.Message{
-		&scorev1.JobSpec{Name: "\xff"}, &scorev1.JobSpec{NodeList: []string{"\xff"}}, &scorev1.Identity{User: "\xff"}, &scorev1.Hello{Node: "\xff"},
+		&scorev1.JobSpec{Name: "\xff"}, &scorev1.JobSpec{NodeList: []string{"\xff"}}, &scorev1.Identity{User: "\xff"}, &agentpb.Hello{Node: "\xff"},
 	} {
 		if _, err := proto.Marshal(m); err == nil {
 			t.Errorf("%v was written", m)
@@ -91,7 +92,7 @@ func FuzzMessages(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := new(scorev1.Prepare)
+		m := new(agentpb.Prepare)
 		if proto.Unmarshal(data, m) != nil {
 			return
 		}
@@ -99,7 +100,7 @@ func FuzzMessages(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back := new(scorev1.Prepare)
+		back := new(agentpb.Prepare)
 		if err := proto.Unmarshal(again, back); err != nil || !proto.Equal(back, m) {
 			t.Errorf("%v, %v", back, err)
 		}

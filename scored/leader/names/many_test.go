@@ -2,7 +2,7 @@ package names
 
 import (
 	"runtime"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"strconv"
 	"testing"
 	"time"
@@ -29,14 +29,14 @@ func TestManyLookups(t *testing.T) {
 	table := New(func(node string) bool { return connected || node != "n1" })
 	lookups := func() {
 		for number := range uint64(MaxLookupsOfOne) {
-			table.Handle(Asker{Node: "n1", UID: 7, Placed: true}, &scorev1.NameRequest{
-				JobId: 1 + number/MaxLookups, Request: number, Op: scorev1.NameOp_NAME_OP_LOOKUP, Service: "ocean", Wait: true,
+			table.Handle(Asker{Node: "n1", UID: 7, Placed: true}, &agentpb.NameRequest{
+				JobId: 1 + number/MaxLookups, Request: number, Op: agentpb.NameOp_NAME_OP_LOOKUP, Service: "ocean", Wait: true,
 			})
 		}
 	}
 	publish := func(number uint64, once bool) {
-		table.Handle(Asker{Node: "n2", UID: 7, Placed: true}, &scorev1.NameRequest{
-			JobId: 3, Request: number, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: "ocean", Once: once,
+		table.Handle(Asker{Node: "n2", UID: 7, Placed: true}, &agentpb.NameRequest{
+			JobId: 3, Request: number, Op: agentpb.NameOp_NAME_OP_PUBLISH, Service: "ocean", Once: once,
 		})
 	}
 	lookups()
@@ -70,8 +70,8 @@ func TestManyNames(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	table := New(func(string) bool { return true })
 	publish := func(job, number uint64) {
-		table.Handle(Asker{Node: "n1", UID: uint32(job), Placed: true}, &scorev1.NameRequest{
-			JobId: job, Request: number, Op: scorev1.NameOp_NAME_OP_PUBLISH, Service: strconv.FormatUint(number, 10),
+		table.Handle(Asker{Node: "n1", UID: uint32(job), Placed: true}, &agentpb.NameRequest{
+			JobId: job, Request: number, Op: agentpb.NameOp_NAME_OP_PUBLISH, Service: strconv.FormatUint(number, 10),
 		})
 	}
 	const jobs, names = 1000, 100

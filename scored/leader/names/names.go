@@ -10,7 +10,7 @@ package names
 import (
 	"container/list"
 	"errors"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state"
 )
 
@@ -131,7 +131,7 @@ func (t *Table) Restore(record *state.Name) {
 // have been lost with them.
 func (t *Table) RestoreAnswers(id uint64, uid uint32, answers []state.NameAnswer) {
 	for _, a := range answers {
-		t.job(id, uid).keep(a.Node, &scorev1.NameReply{JobId: id, Request: a.Number, Ok: true, Port: a.Port})
+		t.job(id, uid).keep(a.Node, &agentpb.NameReply{JobId: id, Request: a.Number, Ok: true, Port: a.Port})
 	}
 }
 

@@ -3,7 +3,7 @@ package names
 import (
 	"cmp"
 	"fmt"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state"
 	"slices"
 	"testing"
@@ -101,7 +101,7 @@ func TestTable(t *testing.T) {
 		connected := map[string]bool{"n1": true, "n2": true}
 		table := New(func(node string) bool { return connected[node] })
 		number := uint64(0)
-		handle := func(rt *rapid.T, from Asker, m *scorev1.NameRequest) {
+		handle := func(rt *rapid.T, from Asker, m *agentpb.NameRequest) {
 			o := table.Handle(from, m)
 			for _, change := range o.Changes {
 				k := logged{from.UID, change.Service}
@@ -126,8 +126,8 @@ func TestTable(t *testing.T) {
 			}
 			connected[node] = true
 			for _, l := range table.lookupsOf(node) {
-				again := &scorev1.NameRequest{
-					JobId: l.by.Job, Request: l.by.Number, Op: scorev1.NameOp_NAME_OP_LOOKUP, Service: l.service, Wait: true,
+				again := &agentpb.NameRequest{
+					JobId: l.by.Job, Request: l.by.Number, Op: agentpb.NameOp_NAME_OP_LOOKUP, Service: l.service, Wait: true,
 				}
 				handle(rt, Asker{Node: node, UID: l.uid, Placed: true}, again)
 			}
@@ -140,8 +140,8 @@ func TestTable(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(rt, "again") == 0 {
 				number -= min(number-1, 3)
 			}
-			m := &scorev1.NameRequest{
-				JobId: id, Request: number, Op: scorev1.NameOp(rapid.IntRange(0, 3).Draw(rt, "op")),
+			m := &agentpb.NameRequest{
+				JobId: id, Request: number, Op: agentpb.NameOp(rapid.IntRange(0, 3).Draw(rt, "op")),
 				Service: rapid.SampledFrom([]string{"a", "b", "c", ""}).Draw(rt, "service"), Port: fmt.Sprint("port", number%2),
 				Once: rapid.Bool().Draw(rt, "once"), Wait: rapid.Bool().Draw(rt, "wait"),
 			}
@@ -186,14 +186,14 @@ func TestTable(t *testing.T) {
 // TestJobWithoutPlaces: ranks of a job that has lost its places are answered, and nothing is kept.
 func TestJobWithoutPlaces(t *testing.T) {
 	table := New(func(string) bool { return true })
-	request := func(number uint64, op scorev1.NameOp) *scorev1.NameRequest {
-		return &scorev1.NameRequest{JobId: 1, Request: number, Op: op, Service: "ocean", Wait: true, Once: true}
+	request := func(number uint64, op agentpb.NameOp) *agentpb.NameRequest {
+		return &agentpb.NameRequest{JobId: 1, Request: number, Op: op, Service: "ocean", Wait: true, Once: true}
 	}
 	from := Asker{Node: "n1", UID: 7, Placed: true}
-	table.Handle(from, request(1, scorev1.NameOp_NAME_OP_PUBLISH))
+	table.Handle(from, request(1, agentpb.NameOp_NAME_OP_PUBLISH))
 	table.Drop(1)
 	from.Placed = false
-	for number, op := range []scorev1.NameOp{scorev1.NameOp_NAME_OP_LOOKUP, scorev1.NameOp_NAME_OP_PUBLISH, scorev1.NameOp_NAME_OP_UNPUBLISH} {
+	for number, op := range []agentpb.NameOp{agentpb.NameOp_NAME_OP_LOOKUP, agentpb.NameOp_NAME_OP_PUBLISH, agentpb.NameOp_NAME_OP_UNPUBLISH} {
 		o := table.Handle(from, request(uint64(number)+2, op))
 		if len(o.Answers) != 1 || o.Answers[0].Reply.GetOk() || len(o.Changes) != 0 {
 			t.Errorf("%v: %+v", op, o)

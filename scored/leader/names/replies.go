@@ -1,7 +1,7 @@
 package names
 
 import (
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state"
 	"slices"
 )
@@ -18,14 +18,14 @@ const (
 // with an agent, a repeated lookup of a name that is read once would wait forever, since the name
 // is gone. The state has the answers too, since a leader may die with one.
 type replies struct {
-	byRequest map[state.NameRequest]*scorev1.NameReply
+	byRequest map[state.NameRequest]*agentpb.NameReply
 	order     []state.NameRequest // oldest first
 	bytes     int                 // of the ports in them
 }
 
-func (r *replies) add(by state.NameRequest, reply *scorev1.NameReply) {
+func (r *replies) add(by state.NameRequest, reply *agentpb.NameReply) {
 	if r.byRequest == nil {
-		r.byRequest = make(map[state.NameRequest]*scorev1.NameReply)
+		r.byRequest = make(map[state.NameRequest]*agentpb.NameReply)
 	}
 	r.byRequest[by] = reply
 	r.order = append(r.order, by)
@@ -39,7 +39,7 @@ func (r *replies) add(by state.NameRequest, reply *scorev1.NameReply) {
 }
 
 // kept returns the answer that a request got before, or nil.
-func (j *job) kept(by state.NameRequest) *scorev1.NameReply {
+func (j *job) kept(by state.NameRequest) *agentpb.NameReply {
 	if j == nil {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (j *job) kept(by state.NameRequest) *scorev1.NameReply {
 }
 
 // keep keeps an answer for a job that may ask again.
-func (j *job) keep(node string, reply *scorev1.NameReply) {
+func (j *job) keep(node string, reply *agentpb.NameReply) {
 	if j == nil {
 		return
 	}

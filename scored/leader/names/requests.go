@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"fmt"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"score/scored/state"
 )
 
@@ -36,15 +36,15 @@ type Change struct {
 // Answer is a reply for a node.
 type Answer struct {
 	Node  string
-	Reply *scorev1.NameReply
+	Reply *agentpb.NameReply
 }
 
-func (o *Outcome) answer(node string, reply *scorev1.NameReply) {
+func (o *Outcome) answer(node string, reply *agentpb.NameReply) {
 	o.Answers = append(o.Answers, Answer{node, reply})
 }
 
 // Handle publishes, finds or removes a name for a rank. A lookup that waits has no answer yet.
-func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
+func (t *Table) Handle(from Asker, m *agentpb.NameRequest) (o Outcome) {
 	var j *job
 	if from.Placed {
 		j = t.job(m.GetJobId(), from.UID)
@@ -61,10 +61,10 @@ func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
 		}
 		t.stopWaiting(j, by) // answered now, or another request has its number: it gets one answer
 	}
-	reply := &scorev1.NameReply{JobId: by.Job, Request: by.Number}
+	reply := &agentpb.NameReply{JobId: by.Job, Request: by.Number}
 	once := m.GetOnce()
 	switch m.GetOp() {
-	case scorev1.NameOp_NAME_OP_LOOKUP:
+	case agentpb.NameOp_NAME_OP_LOOKUP:
 		if found, ok := t.names[k]; ok {
 			reply.Port, reply.Ok, once = found.port, true, found.once
 			t.readOnce(&o, k, by)
@@ -75,22 +75,22 @@ func (t *Table) Handle(from Asker, m *scorev1.NameRequest) (o Outcome) {
 			}
 			reply.Error = err.Error()
 		}
-	case scorev1.NameOp_NAME_OP_PUBLISH:
+	case agentpb.NameOp_NAME_OP_PUBLISH:
 		err := t.publish(&o, j, k, name{m.GetPort(), by.Job, once, by})
 		reply.Ok = err == nil
 		if err != nil && !errors.Is(err, errTaken) {
 			reply.Error = err.Error()
 		}
-	case scorev1.NameOp_NAME_OP_UNPUBLISH:
+	case agentpb.NameOp_NAME_OP_UNPUBLISH:
 		reply.Ok, once = t.unpublish(&o, by.Job, k, by), true
-	case scorev1.NameOp_NAME_OP_UNSPECIFIED:
+	case agentpb.NameOp_NAME_OP_UNSPECIFIED:
 		// not ok
 	}
 	if once && reply.GetOk() {
 		j.keep(from.Node, reply)
 	}
 	o.answer(from.Node, reply)
-	if m.GetOp() == scorev1.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
+	if m.GetOp() == agentpb.NameOp_NAME_OP_PUBLISH && reply.GetOk() {
 		t.answerWaiting(&o, k)
 	}
 	return o
@@ -173,9 +173,9 @@ func (t *Table) wait(j *job, k key, by state.NameRequest) error {
 }
 
 // waitsFor reports whether a request is a lookup that waits for the name.
-func (t *Table) waitsFor(k key, m *scorev1.NameRequest) bool {
+func (t *Table) waitsFor(k key, m *agentpb.NameRequest) bool {
 	_, published := t.names[k]
-	return m.GetOp() == scorev1.NameOp_NAME_OP_LOOKUP && m.GetWait() && !published
+	return m.GetOp() == agentpb.NameOp_NAME_OP_LOOKUP && m.GetWait() && !published
 }
 
 // awaits returns the name for which a lookup waits, if it does.
@@ -217,7 +217,7 @@ func (t *Table) answerWaiting(o *Outcome, k key) {
 		if !t.connected(by.Node) {
 			continue
 		}
-		reply := &scorev1.NameReply{JobId: by.Job, Request: by.Number, Ok: true, Port: found.port}
+		reply := &agentpb.NameReply{JobId: by.Job, Request: by.Number, Ok: true, Port: found.port}
 		j := t.jobs[by.Job]
 		t.stopWaiting(j, by)
 		if found.once {

@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1/scorev1connect"
 
 	"connectrpc.com/connect"
 )
@@ -18,29 +18,29 @@ import (
 var daemons = map[string][]pki.Role{
 	// Served by servers. An agent speaks only for the node in its certificate, which the methods
 	// compare.
-	scorev1connect.AgentServiceConnectProcedure:          {pki.Agent},
-	scorev1connect.AgentServiceRenewCertificateProcedure: {pki.Agent, pki.Server},
-	scorev1connect.AgentServiceFindLeaderProcedure:       {pki.Agent},
+	agentpbconnect.AgentServiceConnectProcedure:          {pki.Agent},
+	agentpbconnect.AgentServiceRenewCertificateProcedure: {pki.Agent, pki.Server},
+	agentpbconnect.AgentServiceFindLeaderProcedure:       {pki.Agent},
 	// Served by servers, for each other.
-	scorev1connect.ServerServiceEnrolProcedure:    {pki.Server},
-	scorev1connect.ServerServiceAdmitProcedure:    {pki.Server},
-	scorev1connect.ServerServiceGetDiskProcedure:  {pki.Server},
-	scorev1connect.ServerServiceDescribeProcedure: {pki.Server},
+	agentpbconnect.ServerServiceEnrolProcedure:    {pki.Server},
+	agentpbconnect.ServerServiceAdmitProcedure:    {pki.Server},
+	agentpbconnect.ServerServiceGetDiskProcedure:  {pki.Server},
+	agentpbconnect.ServerServiceDescribeProcedure: {pki.Server},
 	// Served by agents, for servers, which have checked the owner of the job.
-	scorev1connect.PeerServiceStdioProcedure:         {pki.Server},
-	scorev1connect.PeerServiceConfirmOutputProcedure: {pki.Server},
-	scorev1connect.PeerServicePaceOutputProcedure:    {pki.Server},
-	scorev1connect.PeerServiceDumpProcedure:          {pki.Server},
-	scorev1connect.PeerServicePutStagedProcedure:     {pki.Server},
-	scorev1connect.PeerServiceListStagedProcedure:    {pki.Server},
+	agentpbconnect.PeerServiceStdioProcedure:         {pki.Server},
+	agentpbconnect.PeerServiceConfirmOutputProcedure: {pki.Server},
+	agentpbconnect.PeerServicePaceOutputProcedure:    {pki.Server},
+	agentpbconnect.PeerServiceDumpProcedure:          {pki.Server},
+	agentpbconnect.PeerServicePutStagedProcedure:     {pki.Server},
+	agentpbconnect.PeerServiceListStagedProcedure:    {pki.Server},
 	// Served by agents, for other agents: for jobs that are on both nodes, which the methods
 	// compare.
-	scorev1connect.PeerServiceCollectProcedure:     {pki.Agent},
-	scorev1connect.PeerServiceGossipProcedure:      {pki.Agent},
-	scorev1connect.PeerServiceRelayProcedure:       {pki.Agent},
-	scorev1connect.PeerServiceFetchStagedProcedure: {pki.Agent},
+	agentpbconnect.PeerServiceCollectProcedure:     {pki.Agent},
+	agentpbconnect.PeerServiceGossipProcedure:      {pki.Agent},
+	agentpbconnect.PeerServiceRelayProcedure:       {pki.Agent},
+	agentpbconnect.PeerServiceFetchStagedProcedure: {pki.Agent},
 	// Served by agents, for those that watch them: it shows only that they live.
-	scorev1connect.PeerServiceProbeProcedure: {pki.Agent},
+	agentpbconnect.PeerServiceProbeProcedure: {pki.Agent},
 }
 
 // guard is in front of services between daemons.

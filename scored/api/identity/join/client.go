@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"score/scored/api/agentpb"
 	"score/scored/api/identity/pki"
-	"score/scored/api/scorev1"
 	"time"
 )
 
@@ -57,7 +57,7 @@ type newcomer struct {
 
 // ask asks a server for membership.
 func (n *newcomer) ask(ctx context.Context, server string) (*Member, error) {
-	answer, own, err := exchange(ctx, server, pki.Joining(n.token, n.now), &scorev1.JoinRequest{
+	answer, own, err := exchange(ctx, server, pki.Joining(n.token, n.now), &agentpb.JoinRequest{
 		TokenId: n.token.ID, Secret: n.token.Secret, Name: n.name, Role: string(n.token.Role), Request: n.request.Bytes(),
 	})
 	if err != nil {
@@ -74,7 +74,7 @@ func (n *newcomer) ask(ctx context.Context, server string) (*Member, error) {
 
 // exchange sends a server one request and returns the answer and this host's own address on that
 // connection.
-func exchange(ctx context.Context, server string, config *tls.Config, question *scorev1.JoinRequest) (*scorev1.JoinResponse, net.Addr, error) {
+func exchange(ctx context.Context, server string, config *tls.Config, question *agentpb.JoinRequest) (*agentpb.JoinResponse, net.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	config.NextProtos = []string{Protocol}
@@ -87,7 +87,7 @@ func exchange(ctx context.Context, server string, config *tls.Config, question *
 	if err := Write(conn, question); err != nil {
 		return nil, nil, err
 	}
-	answer := new(scorev1.JoinResponse)
+	answer := new(agentpb.JoinResponse)
 	if err := Read(conn, answer); err != nil {
 		return nil, nil, err
 	}
@@ -100,12 +100,12 @@ func exchange(ctx context.Context, server string, config *tls.Config, question *
 // Revoked asks a server, host:port, whether the daemon's own certificate was revoked. Servers
 // answer even without a valid certificate, since a refused handshake gives no reason.
 func Revoked(ctx context.Context, server string, own *pki.Credentials) (bool, error) {
-	answer, _, err := exchange(ctx, server, own.Client(pki.Server), &scorev1.JoinRequest{Serial: own.Serial()})
+	answer, _, err := exchange(ctx, server, own.Client(pki.Server), &agentpb.JoinRequest{Serial: own.Serial()})
 	return answer.GetRevoked(), err
 }
 
 // memberOf checks an answer and returns what it gives the newcomer.
-func (n *newcomer) memberOf(answer *scorev1.JoinResponse) (*Member, error) {
+func (n *newcomer) memberOf(answer *agentpb.JoinResponse) (*Member, error) {
 	authority, err := x509.ParseCertificate(answer.GetAuthority())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrMessage, err)

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"score/scored/api/scorev1"
+	"score/scored/api/agentpb"
 	"strings"
 	"testing"
 
@@ -13,12 +13,12 @@ import (
 
 func TestFrames(t *testing.T) {
 	var wire bytes.Buffer
-	sent := &scorev1.JoinRequest{TokenId: "t1", Secret: []byte{1, 2}, Name: "n1", Role: "agent", Request: []byte{3}}
+	sent := &agentpb.JoinRequest{TokenId: "t1", Secret: []byte{1, 2}, Name: "n1", Role: "agent", Request: []byte{3}}
 	if err := Write(&wire, sent); err != nil {
 		t.Fatal(err)
 	}
 	whole := wire.Bytes()
-	got := new(scorev1.JoinRequest)
+	got := new(agentpb.JoinRequest)
 	if err := Read(bytes.NewReader(whole), got); err != nil || !proto.Equal(got, sent) {
 		t.Errorf("%v, %v", got, err)
 	}
@@ -33,7 +33,7 @@ func TestFrames(t *testing.T) {
 	if err := Read(strings.NewReader("\x00\x00\x00\x02\xff\xff"), got); !errors.Is(err, ErrMessage) {
 		t.Errorf("rubbish: %v", err)
 	}
-	if err := Write(io.Discard, &scorev1.JoinRequest{Request: make([]byte, MaxMessage)}); !errors.Is(err, ErrMessage) {
+	if err := Write(io.Discard, &agentpb.JoinRequest{Request: make([]byte, MaxMessage)}); !errors.Is(err, ErrMessage) {
 		t.Errorf("too long: %v", err)
 	}
 }
@@ -41,7 +41,7 @@ func TestFrames(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x04\x0a\x02t1"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m := new(scorev1.JoinRequest)
+		m := new(agentpb.JoinRequest)
 		if Read(bytes.NewReader(data), m) != nil {
 			return
 		}

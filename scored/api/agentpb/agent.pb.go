@@ -10,12 +10,13 @@
 // instant is one of the cluster's clock, unless the comment names another. job.proto says which
 // texts are UTF-8. Each receiver bounds the bytes of a message (scored/rpc, nodeagent/peers).
 
-package scorev1
+package agentpb
 
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
+	scorev1 "score/scored/api/scorev1"
 	sync "sync"
 	unsafe "unsafe"
 )
@@ -529,7 +530,7 @@ func (*GetDiskRequest) Descriptor() ([]byte, []int) {
 
 type GetDiskResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Disk          *Disk                  `protobuf:"bytes,1,opt,name=disk" json:"disk,omitempty"`
+	Disk          *scorev1.Disk          `protobuf:"bytes,1,opt,name=disk" json:"disk,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -564,7 +565,7 @@ func (*GetDiskResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *GetDiskResponse) GetDisk() *Disk {
+func (x *GetDiskResponse) GetDisk() *scorev1.Disk {
 	if x != nil {
 		return x.Disk
 	}
@@ -608,8 +609,8 @@ func (*DescribeRequest) Descriptor() ([]byte, []int) {
 }
 
 type DescribeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Program       *ProgramVersion        `protobuf:"bytes,1,opt,name=program" json:"program,omitempty"`
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Program       *scorev1.ProgramVersion `protobuf:"bytes,1,opt,name=program" json:"program,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -644,7 +645,7 @@ func (*DescribeResponse) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *DescribeResponse) GetProgram() *ProgramVersion {
+func (x *DescribeResponse) GetProgram() *scorev1.ProgramVersion {
 	if x != nil {
 		return x.Program
 	}
@@ -652,10 +653,10 @@ func (x *DescribeResponse) GetProgram() *ProgramVersion {
 }
 
 type EnrolRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Address       string                 `protobuf:"bytes,1,opt,name=address" json:"address,omitempty"` // where the others reach it, host:port
-	Last          uint64                 `protobuf:"varint,2,opt,name=last" json:"last,omitempty"`      // number of the last entry of the log that it has
-	Program       *ProgramVersion        `protobuf:"bytes,70,opt,name=program" json:"program,omitempty"`
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Address       string                  `protobuf:"bytes,1,opt,name=address" json:"address,omitempty"` // where the others reach it, host:port
+	Last          uint64                  `protobuf:"varint,2,opt,name=last" json:"last,omitempty"`      // number of the last entry of the log that it has
+	Program       *scorev1.ProgramVersion `protobuf:"bytes,70,opt,name=program" json:"program,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,7 +705,7 @@ func (x *EnrolRequest) GetLast() uint64 {
 	return 0
 }
 
-func (x *EnrolRequest) GetProgram() *ProgramVersion {
+func (x *EnrolRequest) GetProgram() *scorev1.ProgramVersion {
 	if x != nil {
 		return x.Program
 	}
@@ -813,7 +814,7 @@ func (x *StdioUp) GetOpen() *StdioOpen {
 	return nil
 }
 
-func (x *StdioUp) GetStdin() *Stdin {
+func (x *StdioUp) GetStdin() *scorev1.Stdin {
 	if x != nil {
 		if x, ok := x.Message.(*StdioUp_Stdin); ok {
 			return x.Stdin
@@ -831,7 +832,7 @@ type StdioUp_Open struct {
 }
 
 type StdioUp_Stdin struct {
-	Stdin *Stdin `protobuf:"bytes,2,opt,name=stdin,oneof"`
+	Stdin *scorev1.Stdin `protobuf:"bytes,2,opt,name=stdin,oneof"`
 }
 
 func (*StdioUp_Open) isStdioUp_Message() {}
@@ -948,7 +949,7 @@ func (x *StdioDown) GetMessage() isStdioDown_Message {
 	return nil
 }
 
-func (x *StdioDown) GetOutput() *Output {
+func (x *StdioDown) GetOutput() *scorev1.Output {
 	if x != nil {
 		if x, ok := x.Message.(*StdioDown_Output); ok {
 			return x.Output
@@ -980,7 +981,7 @@ type isStdioDown_Message interface {
 }
 
 type StdioDown_Output struct {
-	Output *Output `protobuf:"bytes,1,opt,name=output,oneof"`
+	Output *scorev1.Output `protobuf:"bytes,1,opt,name=output,oneof"`
 }
 
 type StdioDown_Drained struct {
@@ -1096,8 +1097,8 @@ func (*PaceOutputResponse) Descriptor() ([]byte, []int) {
 
 type FetchStagedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	User  *Identity              `protobuf:"bytes,1,opt,name=user" json:"user,omitempty"`
-	File  *StagedFile            `protobuf:"bytes,2,opt,name=file" json:"file,omitempty"`
+	User  *scorev1.Identity      `protobuf:"bytes,1,opt,name=user" json:"user,omitempty"`
+	File  *scorev1.StagedFile    `protobuf:"bytes,2,opt,name=file" json:"file,omitempty"`
 	From  uint64                 `protobuf:"varint,3,opt,name=from" json:"from,omitempty"` // the first byte that is wanted
 	// that the file goes with; the caller's node is one of those that fetch it
 	JobId         uint64 `protobuf:"varint,4,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
@@ -1135,14 +1136,14 @@ func (*FetchStagedRequest) Descriptor() ([]byte, []int) {
 	return file_score_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *FetchStagedRequest) GetUser() *Identity {
+func (x *FetchStagedRequest) GetUser() *scorev1.Identity {
 	if x != nil {
 		return x.User
 	}
 	return nil
 }
 
-func (x *FetchStagedRequest) GetFile() *StagedFile {
+func (x *FetchStagedRequest) GetFile() *scorev1.StagedFile {
 	if x != nil {
 		return x.File
 	}
@@ -2417,7 +2418,7 @@ type Prepared struct {
 	ExitCode      int32                  `protobuf:"varint,2,opt,name=exit_code,json=exitCode" json:"exit_code,omitempty"` // 0: ready; else 125, 126, 127
 	Error         string                 `protobuf:"bytes,3,opt,name=error" json:"error,omitempty"`                        // one sentence
 	Warning       string                 `protobuf:"bytes,4,opt,name=warning" json:"warning,omitempty"`
-	Start         *NodeStart             `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
+	Start         *scorev1.NodeStart     `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2480,7 +2481,7 @@ func (x *Prepared) GetWarning() string {
 	return ""
 }
 
-func (x *Prepared) GetStart() *NodeStart {
+func (x *Prepared) GetStart() *scorev1.NodeStart {
 	if x != nil {
 		return x.Start
 	}
@@ -2493,7 +2494,7 @@ type Launched struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	AtNanos       int64                  `protobuf:"varint,2,opt,name=at_nanos,json=atNanos" json:"at_nanos,omitempty"` // cluster time of the first rank's start
 	Pids          []int32                `protobuf:"varint,3,rep,packed,name=pids" json:"pids,omitempty"`               // in the order of the place's ranks
-	Start         *NodeStart             `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
+	Start         *scorev1.NodeStart     `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2549,7 +2550,7 @@ func (x *Launched) GetPids() []int32 {
 	return nil
 }
 
-func (x *Launched) GetStart() *NodeStart {
+func (x *Launched) GetStart() *scorev1.NodeStart {
 	if x != nil {
 		return x.Start
 	}
@@ -2738,8 +2739,8 @@ func (x *RanksExited) GetExits() []*RankExited {
 type NodeDone struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,2,opt,name=usage" json:"usage,omitempty"`
-	Start         *NodeStart             `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
+	Usage         *scorev1.Usage         `protobuf:"bytes,2,opt,name=usage" json:"usage,omitempty"`
+	Start         *scorev1.NodeStart     `protobuf:"bytes,50,opt,name=start" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2781,14 +2782,14 @@ func (x *NodeDone) GetJobId() uint64 {
 	return 0
 }
 
-func (x *NodeDone) GetUsage() *Usage {
+func (x *NodeDone) GetUsage() *scorev1.Usage {
 	if x != nil {
 		return x.Usage
 	}
 	return nil
 }
 
-func (x *NodeDone) GetStart() *NodeStart {
+func (x *NodeDone) GetStart() *scorev1.NodeStart {
 	if x != nil {
 		return x.Start
 	}
@@ -3044,10 +3045,10 @@ func (x *JobNote) GetOutputLost() bool {
 type RankStatesReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
-	Ranks         []*RankState           `protobuf:"bytes,2,rep,name=ranks" json:"ranks,omitempty"`
+	Ranks         []*scorev1.RankState   `protobuf:"bytes,2,rep,name=ranks" json:"ranks,omitempty"`
 	GangOn        bool                   `protobuf:"varint,3,opt,name=gang_on,json=gangOn" json:"gang_on,omitempty"`
 	JobId         uint64                 `protobuf:"varint,50,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Start         *NodeStart             `protobuf:"bytes,51,opt,name=start" json:"start,omitempty"`
+	Start         *scorev1.NodeStart     `protobuf:"bytes,51,opt,name=start" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3089,7 +3090,7 @@ func (x *RankStatesReply) GetRequest() uint64 {
 	return 0
 }
 
-func (x *RankStatesReply) GetRanks() []*RankState {
+func (x *RankStatesReply) GetRanks() []*scorev1.RankState {
 	if x != nil {
 		return x.Ranks
 	}
@@ -3110,7 +3111,7 @@ func (x *RankStatesReply) GetJobId() uint64 {
 	return 0
 }
 
-func (x *RankStatesReply) GetStart() *NodeStart {
+func (x *RankStatesReply) GetStart() *scorev1.NodeStart {
 	if x != nil {
 		return x.Start
 	}
@@ -3119,9 +3120,9 @@ func (x *RankStatesReply) GetStart() *NodeStart {
 
 // ChannelsReply answers AskChannels.
 type ChannelsReply struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Request       uint64                 `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
-	Channels      []*ChannelState        `protobuf:"bytes,2,rep,name=channels" json:"channels,omitempty"`
+	state         protoimpl.MessageState  `protogen:"open.v1"`
+	Request       uint64                  `protobuf:"varint,1,opt,name=request" json:"request,omitempty"`
+	Channels      []*scorev1.ChannelState `protobuf:"bytes,2,rep,name=channels" json:"channels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3163,7 +3164,7 @@ func (x *ChannelsReply) GetRequest() uint64 {
 	return 0
 }
 
-func (x *ChannelsReply) GetChannels() []*ChannelState {
+func (x *ChannelsReply) GetChannels() []*scorev1.ChannelState {
 	if x != nil {
 		return x.Channels
 	}
@@ -3286,8 +3287,8 @@ type Cut struct {
 	Request  uint64 `protobuf:"varint,10,opt,name=request" json:"request,omitempty"` // of AskCut; 0: unasked
 	Examined bool   `protobuf:"varint,11,opt,name=examined" json:"examined,omitempty"`
 	// when examined: what outside the job could wake it; empty: nothing
-	WakeSource    string      `protobuf:"bytes,12,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"`
-	Waits         []*RankWait `protobuf:"bytes,13,rep,name=waits" json:"waits,omitempty"` // when examined
+	WakeSource    string              `protobuf:"bytes,12,opt,name=wake_source,json=wakeSource" json:"wake_source,omitempty"`
+	Waits         []*scorev1.RankWait `protobuf:"bytes,13,rep,name=waits" json:"waits,omitempty"` // when examined
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3406,7 +3407,7 @@ func (x *Cut) GetWakeSource() string {
 	return ""
 }
 
-func (x *Cut) GetWaits() []*RankWait {
+func (x *Cut) GetWaits() []*scorev1.RankWait {
 	if x != nil {
 		return x.Waits
 	}
@@ -4644,8 +4645,8 @@ func (x *Pong) GetAfterNanos() int64 {
 type Stage struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	JobId     uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	User      *Identity              `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
-	Files     []*StagedFile          `protobuf:"bytes,3,rep,name=files" json:"files,omitempty"`
+	User      *scorev1.Identity      `protobuf:"bytes,2,opt,name=user" json:"user,omitempty"`
+	Files     []*scorev1.StagedFile  `protobuf:"bytes,3,rep,name=files" json:"files,omitempty"`
 	Addresses []string               `protobuf:"bytes,4,rep,name=addresses" json:"addresses,omitempty"` // of the agents that fetch them, a tree; the first has them
 	Index     uint32                 `protobuf:"varint,5,opt,name=index" json:"index,omitempty"`        // the receiver's, in addresses
 	// that may fetch the files: those at the addresses, in that order, then the job's
@@ -4691,14 +4692,14 @@ func (x *Stage) GetJobId() uint64 {
 	return 0
 }
 
-func (x *Stage) GetUser() *Identity {
+func (x *Stage) GetUser() *scorev1.Identity {
 	if x != nil {
 		return x.User
 	}
 	return nil
 }
 
-func (x *Stage) GetFiles() []*StagedFile {
+func (x *Stage) GetFiles() []*scorev1.StagedFile {
 	if x != nil {
 		return x.Files
 	}
@@ -4730,9 +4731,9 @@ func (x *Stage) GetNodes() []string {
 type Prepare struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	JobId            uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Spec             *JobSpec               `protobuf:"bytes,2,opt,name=spec" json:"spec,omitempty"`
-	User             *Identity              `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`
-	Places           []*NodePlace           `protobuf:"bytes,4,rep,name=places" json:"places,omitempty"`                                                // of all its nodes
+	Spec             *scorev1.JobSpec       `protobuf:"bytes,2,opt,name=spec" json:"spec,omitempty"`
+	User             *scorev1.Identity      `protobuf:"bytes,3,opt,name=user" json:"user,omitempty"`
+	Places           []*scorev1.NodePlace   `protobuf:"bytes,4,rep,name=places" json:"places,omitempty"`                                                // of all its nodes
 	NodeIndex        uint32                 `protobuf:"varint,5,opt,name=node_index,json=nodeIndex" json:"node_index,omitempty"`                        // the receiver's, in places
 	MemoryLimitBytes uint64                 `protobuf:"varint,6,opt,name=memory_limit_bytes,json=memoryLimitBytes" json:"memory_limit_bytes,omitempty"` // 0: none
 	ParentJob        uint64                 `protobuf:"varint,7,opt,name=parent_job,json=parentJob" json:"parent_job,omitempty"`
@@ -4799,21 +4800,21 @@ func (x *Prepare) GetJobId() uint64 {
 	return 0
 }
 
-func (x *Prepare) GetSpec() *JobSpec {
+func (x *Prepare) GetSpec() *scorev1.JobSpec {
 	if x != nil {
 		return x.Spec
 	}
 	return nil
 }
 
-func (x *Prepare) GetUser() *Identity {
+func (x *Prepare) GetUser() *scorev1.Identity {
 	if x != nil {
 		return x.User
 	}
 	return nil
 }
 
-func (x *Prepare) GetPlaces() []*NodePlace {
+func (x *Prepare) GetPlaces() []*scorev1.NodePlace {
 	if x != nil {
 		return x.Places
 	}
@@ -5245,7 +5246,7 @@ type PlacesReply struct {
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
 	Request       uint64                 `protobuf:"varint,2,opt,name=request" json:"request,omitempty"`
 	OfJob         uint64                 `protobuf:"varint,3,opt,name=of_job,json=ofJob" json:"of_job,omitempty"`
-	Places        []*NodePlace           `protobuf:"bytes,4,rep,name=places" json:"places,omitempty"` // none: there is no such job, or it is over
+	Places        []*scorev1.NodePlace   `protobuf:"bytes,4,rep,name=places" json:"places,omitempty"` // none: there is no such job, or it is over
 	Map           []byte                 `protobuf:"bytes,50,opt,name=map" json:"map,omitempty"`      // instead of places, in the encoding of package jobmap
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5302,7 +5303,7 @@ func (x *PlacesReply) GetOfJob() uint64 {
 	return 0
 }
 
-func (x *PlacesReply) GetPlaces() []*NodePlace {
+func (x *PlacesReply) GetPlaces() []*scorev1.NodePlace {
 	if x != nil {
 		return x.Places
 	}
@@ -5625,7 +5626,7 @@ type SwitchReport_Steps struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"` // 0: the node's whole
 	Histograms    [][]byte               `protobuf:"bytes,2,rep,name=histograms" json:"histograms,omitempty"`     // one per step, in the order of the step table
-	Flushes       *Flushes               `protobuf:"bytes,3,opt,name=flushes" json:"flushes,omitempty"`
+	Flushes       *scorev1.Flushes       `protobuf:"bytes,3,opt,name=flushes" json:"flushes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5674,7 +5675,7 @@ func (x *SwitchReport_Steps) GetHistograms() [][]byte {
 	return nil
 }
 
-func (x *SwitchReport_Steps) GetFlushes() *Flushes {
+func (x *SwitchReport_Steps) GetFlushes() *scorev1.Flushes {
 	if x != nil {
 		return x.Flushes
 	}
@@ -5778,7 +5779,7 @@ func (x *SwitchReport_Boundary) GetJobsOut() []uint64 {
 type SwitchReport_JobUsage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	JobId         uint64                 `protobuf:"varint,1,opt,name=job_id,json=jobId" json:"job_id,omitempty"`
-	Usage         *Usage                 `protobuf:"bytes,2,opt,name=usage" json:"usage,omitempty"`
+	Usage         *scorev1.Usage         `protobuf:"bytes,2,opt,name=usage" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5820,7 +5821,7 @@ func (x *SwitchReport_JobUsage) GetJobId() uint64 {
 	return 0
 }
 
-func (x *SwitchReport_JobUsage) GetUsage() *Usage {
+func (x *SwitchReport_JobUsage) GetUsage() *scorev1.Usage {
 	if x != nil {
 		return x.Usage
 	}
@@ -6371,7 +6372,7 @@ const file_score_v1_agent_proto_rawDesc = "" +
 	"\tPutStaged\x12\x16.score.v1.StageRequest\x1a\x14.score.v1.StageReply(\x010\x01\x12C\n" +
 	"\vFetchStaged\x12\x1c.score.v1.FetchStagedRequest\x1a\x14.score.v1.StagedData0\x01\x12G\n" +
 	"\n" +
-	"ListStaged\x12\x1b.score.v1.ListStagedRequest\x1a\x1c.score.v1.ListStagedResponseB'Z score/scored/api/scorev1;scorev1\x92\x03\x02\b\x02b\beditionsp\xe8\a"
+	"ListStaged\x12\x1b.score.v1.ListStagedRequest\x1a\x1c.score.v1.ListStagedResponseB'Z score/scored/api/agentpb;agentpb\x92\x03\x02\b\x02b\beditionsp\xe8\a"
 
 var (
 	file_score_v1_agent_proto_rawDescOnce sync.Once
@@ -6388,107 +6389,107 @@ func file_score_v1_agent_proto_rawDescGZIP() []byte {
 var file_score_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_score_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 77)
 var file_score_v1_agent_proto_goTypes = []any{
-	(Reachability)(0),                // 0: score.v1.Reachability
-	(NameOp)(0),                      // 1: score.v1.NameOp
-	(*FindLeaderRequest)(nil),        // 2: score.v1.FindLeaderRequest
-	(*FindLeaderResponse)(nil),       // 3: score.v1.FindLeaderResponse
-	(*RenewCertificateRequest)(nil),  // 4: score.v1.RenewCertificateRequest
-	(*RenewCertificateResponse)(nil), // 5: score.v1.RenewCertificateResponse
-	(*JoinRequest)(nil),              // 6: score.v1.JoinRequest
-	(*JoinResponse)(nil),             // 7: score.v1.JoinResponse
-	(*GetDiskRequest)(nil),           // 8: score.v1.GetDiskRequest
-	(*GetDiskResponse)(nil),          // 9: score.v1.GetDiskResponse
-	(*DescribeRequest)(nil),          // 10: score.v1.DescribeRequest
-	(*DescribeResponse)(nil),         // 11: score.v1.DescribeResponse
-	(*EnrolRequest)(nil),             // 12: score.v1.EnrolRequest
-	(*EnrolResponse)(nil),            // 13: score.v1.EnrolResponse
-	(*StdioUp)(nil),                  // 14: score.v1.StdioUp
-	(*StdioOpen)(nil),                // 15: score.v1.StdioOpen
-	(*StdioDown)(nil),                // 16: score.v1.StdioDown
-	(*PaceOutputRequest)(nil),        // 17: score.v1.PaceOutputRequest
-	(*PaceOutputResponse)(nil),       // 18: score.v1.PaceOutputResponse
-	(*FetchStagedRequest)(nil),       // 19: score.v1.FetchStagedRequest
-	(*StagedData)(nil),               // 20: score.v1.StagedData
-	(*CollectRequest)(nil),           // 21: score.v1.CollectRequest
-	(*CollectResponse)(nil),          // 22: score.v1.CollectResponse
-	(*RelayRequest)(nil),             // 23: score.v1.RelayRequest
-	(*RelayResponse)(nil),            // 24: score.v1.RelayResponse
-	(*MessageHeader)(nil),            // 25: score.v1.MessageHeader
-	(*GossipRequest)(nil),            // 26: score.v1.GossipRequest
-	(*GossipResponse)(nil),           // 27: score.v1.GossipResponse
-	(*ProbeRequest)(nil),             // 28: score.v1.ProbeRequest
-	(*ProbeResponse)(nil),            // 29: score.v1.ProbeResponse
-	(*AgentMessage)(nil),             // 30: score.v1.AgentMessage
-	(*Hello)(nil),                    // 31: score.v1.Hello
-	(*Ping)(nil),                     // 32: score.v1.Ping
-	(*Prepared)(nil),                 // 33: score.v1.Prepared
-	(*Launched)(nil),                 // 34: score.v1.Launched
-	(*RankExited)(nil),               // 35: score.v1.RankExited
-	(*RanksExited)(nil),              // 36: score.v1.RanksExited
-	(*NodeDone)(nil),                 // 37: score.v1.NodeDone
-	(*Abort)(nil),                    // 38: score.v1.Abort
-	(*TimeUp)(nil),                   // 39: score.v1.TimeUp
-	(*TimeNear)(nil),                 // 40: score.v1.TimeNear
-	(*JobNote)(nil),                  // 41: score.v1.JobNote
-	(*RankStatesReply)(nil),          // 42: score.v1.RankStatesReply
-	(*ChannelsReply)(nil),            // 43: score.v1.ChannelsReply
-	(*Suspicion)(nil),                // 44: score.v1.Suspicion
-	(*Watch)(nil),                    // 45: score.v1.Watch
-	(*Cut)(nil),                      // 46: score.v1.Cut
-	(*NameRequest)(nil),              // 47: score.v1.NameRequest
-	(*PlacesRequest)(nil),            // 48: score.v1.PlacesRequest
-	(*SpawnRequest)(nil),             // 49: score.v1.SpawnRequest
-	(*SpawnApp)(nil),                 // 50: score.v1.SpawnApp
-	(*SwitchReport)(nil),             // 51: score.v1.SwitchReport
-	(*ServerMessage)(nil),            // 52: score.v1.ServerMessage
-	(*Redirect)(nil),                 // 53: score.v1.Redirect
-	(*Servers)(nil),                  // 54: score.v1.Servers
-	(*PartGone)(nil),                 // 55: score.v1.PartGone
-	(*ChildEnded)(nil),               // 56: score.v1.ChildEnded
-	(*Revoked)(nil),                  // 57: score.v1.Revoked
-	(*Welcome)(nil),                  // 58: score.v1.Welcome
-	(*Pong)(nil),                     // 59: score.v1.Pong
-	(*Stage)(nil),                    // 60: score.v1.Stage
-	(*Prepare)(nil),                  // 61: score.v1.Prepare
-	(*Plan)(nil),                     // 62: score.v1.Plan
-	(*Kill)(nil),                     // 63: score.v1.Kill
-	(*SignalRanks)(nil),              // 64: score.v1.SignalRanks
-	(*Forget)(nil),                   // 65: score.v1.Forget
-	(*NameReply)(nil),                // 66: score.v1.NameReply
-	(*PlacesReply)(nil),              // 67: score.v1.PlacesReply
-	(*SpawnReply)(nil),               // 68: score.v1.SpawnReply
-	(*AskRankStates)(nil),            // 69: score.v1.AskRankStates
-	(*AskChannels)(nil),              // 70: score.v1.AskChannels
-	(*AskCut)(nil),                   // 71: score.v1.AskCut
-	(*Watch_Neighbour)(nil),          // 72: score.v1.Watch.Neighbour
-	nil,                              // 73: score.v1.SpawnRequest.PreputEntry
-	(*SwitchReport_Steps)(nil),       // 74: score.v1.SwitchReport.Steps
-	(*SwitchReport_Boundary)(nil),    // 75: score.v1.SwitchReport.Boundary
-	(*SwitchReport_JobUsage)(nil),    // 76: score.v1.SwitchReport.JobUsage
-	nil,                              // 77: score.v1.Prepare.PreputEntry
-	(*Plan_Row)(nil),                 // 78: score.v1.Plan.Row
-	(*Disk)(nil),                     // 79: score.v1.Disk
-	(*ProgramVersion)(nil),           // 80: score.v1.ProgramVersion
-	(*Stdin)(nil),                    // 81: score.v1.Stdin
-	(*Output)(nil),                   // 82: score.v1.Output
-	(*Identity)(nil),                 // 83: score.v1.Identity
-	(*StagedFile)(nil),               // 84: score.v1.StagedFile
-	(*NodeStart)(nil),                // 85: score.v1.NodeStart
-	(*Usage)(nil),                    // 86: score.v1.Usage
-	(*RankState)(nil),                // 87: score.v1.RankState
-	(*ChannelState)(nil),             // 88: score.v1.ChannelState
-	(*RankWait)(nil),                 // 89: score.v1.RankWait
-	(*JobSpec)(nil),                  // 90: score.v1.JobSpec
-	(*NodePlace)(nil),                // 91: score.v1.NodePlace
-	(*Flushes)(nil),                  // 92: score.v1.Flushes
-	(*OutputMark)(nil),               // 93: score.v1.OutputMark
-	(*DumpJobRequest)(nil),           // 94: score.v1.DumpJobRequest
-	(*StageRequest)(nil),             // 95: score.v1.StageRequest
-	(*ListStagedRequest)(nil),        // 96: score.v1.ListStagedRequest
-	(*ConfirmOutputResponse)(nil),    // 97: score.v1.ConfirmOutputResponse
-	(*DumpPart)(nil),                 // 98: score.v1.DumpPart
-	(*StageReply)(nil),               // 99: score.v1.StageReply
-	(*ListStagedResponse)(nil),       // 100: score.v1.ListStagedResponse
+	(Reachability)(0),                     // 0: score.v1.Reachability
+	(NameOp)(0),                           // 1: score.v1.NameOp
+	(*FindLeaderRequest)(nil),             // 2: score.v1.FindLeaderRequest
+	(*FindLeaderResponse)(nil),            // 3: score.v1.FindLeaderResponse
+	(*RenewCertificateRequest)(nil),       // 4: score.v1.RenewCertificateRequest
+	(*RenewCertificateResponse)(nil),      // 5: score.v1.RenewCertificateResponse
+	(*JoinRequest)(nil),                   // 6: score.v1.JoinRequest
+	(*JoinResponse)(nil),                  // 7: score.v1.JoinResponse
+	(*GetDiskRequest)(nil),                // 8: score.v1.GetDiskRequest
+	(*GetDiskResponse)(nil),               // 9: score.v1.GetDiskResponse
+	(*DescribeRequest)(nil),               // 10: score.v1.DescribeRequest
+	(*DescribeResponse)(nil),              // 11: score.v1.DescribeResponse
+	(*EnrolRequest)(nil),                  // 12: score.v1.EnrolRequest
+	(*EnrolResponse)(nil),                 // 13: score.v1.EnrolResponse
+	(*StdioUp)(nil),                       // 14: score.v1.StdioUp
+	(*StdioOpen)(nil),                     // 15: score.v1.StdioOpen
+	(*StdioDown)(nil),                     // 16: score.v1.StdioDown
+	(*PaceOutputRequest)(nil),             // 17: score.v1.PaceOutputRequest
+	(*PaceOutputResponse)(nil),            // 18: score.v1.PaceOutputResponse
+	(*FetchStagedRequest)(nil),            // 19: score.v1.FetchStagedRequest
+	(*StagedData)(nil),                    // 20: score.v1.StagedData
+	(*CollectRequest)(nil),                // 21: score.v1.CollectRequest
+	(*CollectResponse)(nil),               // 22: score.v1.CollectResponse
+	(*RelayRequest)(nil),                  // 23: score.v1.RelayRequest
+	(*RelayResponse)(nil),                 // 24: score.v1.RelayResponse
+	(*MessageHeader)(nil),                 // 25: score.v1.MessageHeader
+	(*GossipRequest)(nil),                 // 26: score.v1.GossipRequest
+	(*GossipResponse)(nil),                // 27: score.v1.GossipResponse
+	(*ProbeRequest)(nil),                  // 28: score.v1.ProbeRequest
+	(*ProbeResponse)(nil),                 // 29: score.v1.ProbeResponse
+	(*AgentMessage)(nil),                  // 30: score.v1.AgentMessage
+	(*Hello)(nil),                         // 31: score.v1.Hello
+	(*Ping)(nil),                          // 32: score.v1.Ping
+	(*Prepared)(nil),                      // 33: score.v1.Prepared
+	(*Launched)(nil),                      // 34: score.v1.Launched
+	(*RankExited)(nil),                    // 35: score.v1.RankExited
+	(*RanksExited)(nil),                   // 36: score.v1.RanksExited
+	(*NodeDone)(nil),                      // 37: score.v1.NodeDone
+	(*Abort)(nil),                         // 38: score.v1.Abort
+	(*TimeUp)(nil),                        // 39: score.v1.TimeUp
+	(*TimeNear)(nil),                      // 40: score.v1.TimeNear
+	(*JobNote)(nil),                       // 41: score.v1.JobNote
+	(*RankStatesReply)(nil),               // 42: score.v1.RankStatesReply
+	(*ChannelsReply)(nil),                 // 43: score.v1.ChannelsReply
+	(*Suspicion)(nil),                     // 44: score.v1.Suspicion
+	(*Watch)(nil),                         // 45: score.v1.Watch
+	(*Cut)(nil),                           // 46: score.v1.Cut
+	(*NameRequest)(nil),                   // 47: score.v1.NameRequest
+	(*PlacesRequest)(nil),                 // 48: score.v1.PlacesRequest
+	(*SpawnRequest)(nil),                  // 49: score.v1.SpawnRequest
+	(*SpawnApp)(nil),                      // 50: score.v1.SpawnApp
+	(*SwitchReport)(nil),                  // 51: score.v1.SwitchReport
+	(*ServerMessage)(nil),                 // 52: score.v1.ServerMessage
+	(*Redirect)(nil),                      // 53: score.v1.Redirect
+	(*Servers)(nil),                       // 54: score.v1.Servers
+	(*PartGone)(nil),                      // 55: score.v1.PartGone
+	(*ChildEnded)(nil),                    // 56: score.v1.ChildEnded
+	(*Revoked)(nil),                       // 57: score.v1.Revoked
+	(*Welcome)(nil),                       // 58: score.v1.Welcome
+	(*Pong)(nil),                          // 59: score.v1.Pong
+	(*Stage)(nil),                         // 60: score.v1.Stage
+	(*Prepare)(nil),                       // 61: score.v1.Prepare
+	(*Plan)(nil),                          // 62: score.v1.Plan
+	(*Kill)(nil),                          // 63: score.v1.Kill
+	(*SignalRanks)(nil),                   // 64: score.v1.SignalRanks
+	(*Forget)(nil),                        // 65: score.v1.Forget
+	(*NameReply)(nil),                     // 66: score.v1.NameReply
+	(*PlacesReply)(nil),                   // 67: score.v1.PlacesReply
+	(*SpawnReply)(nil),                    // 68: score.v1.SpawnReply
+	(*AskRankStates)(nil),                 // 69: score.v1.AskRankStates
+	(*AskChannels)(nil),                   // 70: score.v1.AskChannels
+	(*AskCut)(nil),                        // 71: score.v1.AskCut
+	(*Watch_Neighbour)(nil),               // 72: score.v1.Watch.Neighbour
+	nil,                                   // 73: score.v1.SpawnRequest.PreputEntry
+	(*SwitchReport_Steps)(nil),            // 74: score.v1.SwitchReport.Steps
+	(*SwitchReport_Boundary)(nil),         // 75: score.v1.SwitchReport.Boundary
+	(*SwitchReport_JobUsage)(nil),         // 76: score.v1.SwitchReport.JobUsage
+	nil,                                   // 77: score.v1.Prepare.PreputEntry
+	(*Plan_Row)(nil),                      // 78: score.v1.Plan.Row
+	(*scorev1.Disk)(nil),                  // 79: score.v1.Disk
+	(*scorev1.ProgramVersion)(nil),        // 80: score.v1.ProgramVersion
+	(*scorev1.Stdin)(nil),                 // 81: score.v1.Stdin
+	(*scorev1.Output)(nil),                // 82: score.v1.Output
+	(*scorev1.Identity)(nil),              // 83: score.v1.Identity
+	(*scorev1.StagedFile)(nil),            // 84: score.v1.StagedFile
+	(*scorev1.NodeStart)(nil),             // 85: score.v1.NodeStart
+	(*scorev1.Usage)(nil),                 // 86: score.v1.Usage
+	(*scorev1.RankState)(nil),             // 87: score.v1.RankState
+	(*scorev1.ChannelState)(nil),          // 88: score.v1.ChannelState
+	(*scorev1.RankWait)(nil),              // 89: score.v1.RankWait
+	(*scorev1.JobSpec)(nil),               // 90: score.v1.JobSpec
+	(*scorev1.NodePlace)(nil),             // 91: score.v1.NodePlace
+	(*scorev1.Flushes)(nil),               // 92: score.v1.Flushes
+	(*scorev1.OutputMark)(nil),            // 93: score.v1.OutputMark
+	(*scorev1.DumpJobRequest)(nil),        // 94: score.v1.DumpJobRequest
+	(*scorev1.StageRequest)(nil),          // 95: score.v1.StageRequest
+	(*scorev1.ListStagedRequest)(nil),     // 96: score.v1.ListStagedRequest
+	(*scorev1.ConfirmOutputResponse)(nil), // 97: score.v1.ConfirmOutputResponse
+	(*scorev1.DumpPart)(nil),              // 98: score.v1.DumpPart
+	(*scorev1.StageReply)(nil),            // 99: score.v1.StageReply
+	(*scorev1.ListStagedResponse)(nil),    // 100: score.v1.ListStagedResponse
 }
 var file_score_v1_agent_proto_depIdxs = []int32{
 	79,  // 0: score.v1.GetDiskResponse.disk:type_name -> score.v1.Disk
@@ -6615,8 +6616,6 @@ func file_score_v1_agent_proto_init() {
 	if File_score_v1_agent_proto != nil {
 		return
 	}
-	file_score_v1_job_proto_init()
-	file_score_v1_user_proto_init()
 	file_score_v1_agent_proto_msgTypes[12].OneofWrappers = []any{
 		(*StdioUp_Open)(nil),
 		(*StdioUp_Stdin)(nil),

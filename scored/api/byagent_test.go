@@ -1,7 +1,8 @@
-package access
+package api
 
 import (
 	"fmt"
+	"score/scored/api/agentpb/agentpbconnect"
 	"score/scored/api/scorev1"
 	"strings"
 	"testing"
@@ -40,19 +41,19 @@ func TestEveryUsersMethodIsInTheTable(t *testing.T) {
 // as a method between daemons, with nothing more.
 func TestByAgent(t *testing.T) {
 	for procedure, how := range users {
-		if err := ByAgent(
-			procedure,
-		); (err == nil) != (how == byAgents) ||
+		if err := ByAgent(procedure); (err == nil) != (how == byAgents) ||
 			err != nil && !strings.Contains(err.Error(), "on a host where 'scored server' runs") {
 			t.Errorf("%s: %v", procedure, err)
 		}
 	}
-	for procedure := range daemons {
+	for _, procedure := range []string{
+		agentpbconnect.AgentServiceConnectProcedure,
+		agentpbconnect.ServerServiceEnrolProcedure,
+		agentpbconnect.PeerServiceStdioProcedure,
+		"//score.v1.JobService/Submit",
+	} {
 		if err := ByAgent(procedure); connect.CodeOf(err) != connect.CodePermissionDenied {
 			t.Errorf("%s: %v", procedure, err)
 		}
-	}
-	if err := ByAgent("//score.v1.JobService/Submit"); connect.CodeOf(err) != connect.CodePermissionDenied {
-		t.Error(err)
 	}
 }

@@ -8,13 +8,14 @@
 // instant is one of the cluster's clock, unless the comment names another. job.proto says which
 // texts are UTF-8. Each receiver bounds the bytes of a message (scored/rpc, nodeagent/peers).
 
-package scorev1connect
+package agentpbconnect
 
 import (
 	connect "connectrpc.com/connect"
 	context "context"
 	errors "errors"
 	http "net/http"
+	agentpb "score/scored/api/agentpb"
 	scorev1 "score/scored/api/scorev1"
 	strings "strings"
 )
@@ -86,13 +87,13 @@ const (
 // AgentServiceClient is a client for the score.v1.AgentService service.
 type AgentServiceClient interface {
 	// Connect is a node's only lasting stream to the leader.
-	Connect(context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage]
+	Connect(context.Context) *connect.BidiStreamForClient[agentpb.AgentMessage, agentpb.ServerMessage]
 	// RenewCertificate signs a new key of the calling daemon, which shows its present certificate.
-	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
+	RenewCertificate(context.Context, *connect.Request[agentpb.RenewCertificateRequest]) (*connect.Response[agentpb.RenewCertificateResponse], error)
 	// FindLeader returns a later leader than the one that the node knows and that has fallen silent.
 	// Every server answers: at once if it knows one, otherwise when it learns of one, or after 3 s
 	// that there is none.
-	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
+	FindLeader(context.Context, *connect.Request[agentpb.FindLeaderRequest]) (*connect.Response[agentpb.FindLeaderResponse], error)
 }
 
 // NewAgentServiceClient constructs a client for the score.v1.AgentService service. By default, it
@@ -104,21 +105,21 @@ type AgentServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) AgentServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	agentServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("AgentService").Methods()
+	agentServiceMethods := agentpb.File_score_v1_agent_proto.Services().ByName("AgentService").Methods()
 	return &agentServiceClient{
-		connect: connect.NewClient[scorev1.AgentMessage, scorev1.ServerMessage](
+		connect: connect.NewClient[agentpb.AgentMessage, agentpb.ServerMessage](
 			httpClient,
 			baseURL+AgentServiceConnectProcedure,
 			connect.WithSchema(agentServiceMethods.ByName("Connect")),
 			connect.WithClientOptions(opts...),
 		),
-		renewCertificate: connect.NewClient[scorev1.RenewCertificateRequest, scorev1.RenewCertificateResponse](
+		renewCertificate: connect.NewClient[agentpb.RenewCertificateRequest, agentpb.RenewCertificateResponse](
 			httpClient,
 			baseURL+AgentServiceRenewCertificateProcedure,
 			connect.WithSchema(agentServiceMethods.ByName("RenewCertificate")),
 			connect.WithClientOptions(opts...),
 		),
-		findLeader: connect.NewClient[scorev1.FindLeaderRequest, scorev1.FindLeaderResponse](
+		findLeader: connect.NewClient[agentpb.FindLeaderRequest, agentpb.FindLeaderResponse](
 			httpClient,
 			baseURL+AgentServiceFindLeaderProcedure,
 			connect.WithSchema(agentServiceMethods.ByName("FindLeader")),
@@ -129,36 +130,36 @@ func NewAgentServiceClient(httpClient connect.HTTPClient, baseURL string, opts .
 
 // agentServiceClient implements AgentServiceClient.
 type agentServiceClient struct {
-	connect          *connect.Client[scorev1.AgentMessage, scorev1.ServerMessage]
-	renewCertificate *connect.Client[scorev1.RenewCertificateRequest, scorev1.RenewCertificateResponse]
-	findLeader       *connect.Client[scorev1.FindLeaderRequest, scorev1.FindLeaderResponse]
+	connect          *connect.Client[agentpb.AgentMessage, agentpb.ServerMessage]
+	renewCertificate *connect.Client[agentpb.RenewCertificateRequest, agentpb.RenewCertificateResponse]
+	findLeader       *connect.Client[agentpb.FindLeaderRequest, agentpb.FindLeaderResponse]
 }
 
 // Connect calls score.v1.AgentService.Connect.
-func (c *agentServiceClient) Connect(ctx context.Context) *connect.BidiStreamForClient[scorev1.AgentMessage, scorev1.ServerMessage] {
+func (c *agentServiceClient) Connect(ctx context.Context) *connect.BidiStreamForClient[agentpb.AgentMessage, agentpb.ServerMessage] {
 	return c.connect.CallBidiStream(ctx)
 }
 
 // RenewCertificate calls score.v1.AgentService.RenewCertificate.
-func (c *agentServiceClient) RenewCertificate(ctx context.Context, req *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+func (c *agentServiceClient) RenewCertificate(ctx context.Context, req *connect.Request[agentpb.RenewCertificateRequest]) (*connect.Response[agentpb.RenewCertificateResponse], error) {
 	return c.renewCertificate.CallUnary(ctx, req)
 }
 
 // FindLeader calls score.v1.AgentService.FindLeader.
-func (c *agentServiceClient) FindLeader(ctx context.Context, req *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+func (c *agentServiceClient) FindLeader(ctx context.Context, req *connect.Request[agentpb.FindLeaderRequest]) (*connect.Response[agentpb.FindLeaderResponse], error) {
 	return c.findLeader.CallUnary(ctx, req)
 }
 
 // AgentServiceHandler is an implementation of the score.v1.AgentService service.
 type AgentServiceHandler interface {
 	// Connect is a node's only lasting stream to the leader.
-	Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error
+	Connect(context.Context, *connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]) error
 	// RenewCertificate signs a new key of the calling daemon, which shows its present certificate.
-	RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error)
+	RenewCertificate(context.Context, *connect.Request[agentpb.RenewCertificateRequest]) (*connect.Response[agentpb.RenewCertificateResponse], error)
 	// FindLeader returns a later leader than the one that the node knows and that has fallen silent.
 	// Every server answers: at once if it knows one, otherwise when it learns of one, or after 3 s
 	// that there is none.
-	FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error)
+	FindLeader(context.Context, *connect.Request[agentpb.FindLeaderRequest]) (*connect.Response[agentpb.FindLeaderResponse], error)
 }
 
 // NewAgentServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -167,7 +168,7 @@ type AgentServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	agentServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("AgentService").Methods()
+	agentServiceMethods := agentpb.File_score_v1_agent_proto.Services().ByName("AgentService").Methods()
 	agentServiceConnectHandler := connect.NewBidiStreamHandler(
 		AgentServiceConnectProcedure,
 		svc.Connect,
@@ -203,28 +204,28 @@ func NewAgentServiceHandler(svc AgentServiceHandler, opts ...connect.HandlerOpti
 // UnimplementedAgentServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedAgentServiceHandler struct{}
 
-func (UnimplementedAgentServiceHandler) Connect(context.Context, *connect.BidiStream[scorev1.AgentMessage, scorev1.ServerMessage]) error {
+func (UnimplementedAgentServiceHandler) Connect(context.Context, *connect.BidiStream[agentpb.AgentMessage, agentpb.ServerMessage]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.Connect is not implemented"))
 }
 
-func (UnimplementedAgentServiceHandler) RenewCertificate(context.Context, *connect.Request[scorev1.RenewCertificateRequest]) (*connect.Response[scorev1.RenewCertificateResponse], error) {
+func (UnimplementedAgentServiceHandler) RenewCertificate(context.Context, *connect.Request[agentpb.RenewCertificateRequest]) (*connect.Response[agentpb.RenewCertificateResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.RenewCertificate is not implemented"))
 }
 
-func (UnimplementedAgentServiceHandler) FindLeader(context.Context, *connect.Request[scorev1.FindLeaderRequest]) (*connect.Response[scorev1.FindLeaderResponse], error) {
+func (UnimplementedAgentServiceHandler) FindLeader(context.Context, *connect.Request[agentpb.FindLeaderRequest]) (*connect.Response[agentpb.FindLeaderResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.AgentService.FindLeader is not implemented"))
 }
 
 // ServerServiceClient is a client for the score.v1.ServerService service.
 type ServerServiceClient interface {
 	// Enrol makes the calling server one of the cluster. It gets a vote when it has the log.
-	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
+	Enrol(context.Context, *connect.Request[agentpb.EnrolRequest]) (*connect.Response[agentpb.EnrolResponse], error)
 	// Admit forwards the request of a newcomer to the leader.
-	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
+	Admit(context.Context, *connect.Request[agentpb.JoinRequest]) (*connect.Response[agentpb.JoinResponse], error)
 	// GetDisk returns the condition of the disk that holds the server's state.
-	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
+	GetDisk(context.Context, *connect.Request[agentpb.GetDiskRequest]) (*connect.Response[agentpb.GetDiskResponse], error)
 	// Describe returns the server's version.
-	Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error)
+	Describe(context.Context, *connect.Request[agentpb.DescribeRequest]) (*connect.Response[agentpb.DescribeResponse], error)
 }
 
 // NewServerServiceClient constructs a client for the score.v1.ServerService service. By default, it
@@ -236,27 +237,27 @@ type ServerServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) ServerServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	serverServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
+	serverServiceMethods := agentpb.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
 	return &serverServiceClient{
-		enrol: connect.NewClient[scorev1.EnrolRequest, scorev1.EnrolResponse](
+		enrol: connect.NewClient[agentpb.EnrolRequest, agentpb.EnrolResponse](
 			httpClient,
 			baseURL+ServerServiceEnrolProcedure,
 			connect.WithSchema(serverServiceMethods.ByName("Enrol")),
 			connect.WithClientOptions(opts...),
 		),
-		admit: connect.NewClient[scorev1.JoinRequest, scorev1.JoinResponse](
+		admit: connect.NewClient[agentpb.JoinRequest, agentpb.JoinResponse](
 			httpClient,
 			baseURL+ServerServiceAdmitProcedure,
 			connect.WithSchema(serverServiceMethods.ByName("Admit")),
 			connect.WithClientOptions(opts...),
 		),
-		getDisk: connect.NewClient[scorev1.GetDiskRequest, scorev1.GetDiskResponse](
+		getDisk: connect.NewClient[agentpb.GetDiskRequest, agentpb.GetDiskResponse](
 			httpClient,
 			baseURL+ServerServiceGetDiskProcedure,
 			connect.WithSchema(serverServiceMethods.ByName("GetDisk")),
 			connect.WithClientOptions(opts...),
 		),
-		describe: connect.NewClient[scorev1.DescribeRequest, scorev1.DescribeResponse](
+		describe: connect.NewClient[agentpb.DescribeRequest, agentpb.DescribeResponse](
 			httpClient,
 			baseURL+ServerServiceDescribeProcedure,
 			connect.WithSchema(serverServiceMethods.ByName("Describe")),
@@ -267,42 +268,42 @@ func NewServerServiceClient(httpClient connect.HTTPClient, baseURL string, opts 
 
 // serverServiceClient implements ServerServiceClient.
 type serverServiceClient struct {
-	enrol    *connect.Client[scorev1.EnrolRequest, scorev1.EnrolResponse]
-	admit    *connect.Client[scorev1.JoinRequest, scorev1.JoinResponse]
-	getDisk  *connect.Client[scorev1.GetDiskRequest, scorev1.GetDiskResponse]
-	describe *connect.Client[scorev1.DescribeRequest, scorev1.DescribeResponse]
+	enrol    *connect.Client[agentpb.EnrolRequest, agentpb.EnrolResponse]
+	admit    *connect.Client[agentpb.JoinRequest, agentpb.JoinResponse]
+	getDisk  *connect.Client[agentpb.GetDiskRequest, agentpb.GetDiskResponse]
+	describe *connect.Client[agentpb.DescribeRequest, agentpb.DescribeResponse]
 }
 
 // Enrol calls score.v1.ServerService.Enrol.
-func (c *serverServiceClient) Enrol(ctx context.Context, req *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error) {
+func (c *serverServiceClient) Enrol(ctx context.Context, req *connect.Request[agentpb.EnrolRequest]) (*connect.Response[agentpb.EnrolResponse], error) {
 	return c.enrol.CallUnary(ctx, req)
 }
 
 // Admit calls score.v1.ServerService.Admit.
-func (c *serverServiceClient) Admit(ctx context.Context, req *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
+func (c *serverServiceClient) Admit(ctx context.Context, req *connect.Request[agentpb.JoinRequest]) (*connect.Response[agentpb.JoinResponse], error) {
 	return c.admit.CallUnary(ctx, req)
 }
 
 // GetDisk calls score.v1.ServerService.GetDisk.
-func (c *serverServiceClient) GetDisk(ctx context.Context, req *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
+func (c *serverServiceClient) GetDisk(ctx context.Context, req *connect.Request[agentpb.GetDiskRequest]) (*connect.Response[agentpb.GetDiskResponse], error) {
 	return c.getDisk.CallUnary(ctx, req)
 }
 
 // Describe calls score.v1.ServerService.Describe.
-func (c *serverServiceClient) Describe(ctx context.Context, req *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error) {
+func (c *serverServiceClient) Describe(ctx context.Context, req *connect.Request[agentpb.DescribeRequest]) (*connect.Response[agentpb.DescribeResponse], error) {
 	return c.describe.CallUnary(ctx, req)
 }
 
 // ServerServiceHandler is an implementation of the score.v1.ServerService service.
 type ServerServiceHandler interface {
 	// Enrol makes the calling server one of the cluster. It gets a vote when it has the log.
-	Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error)
+	Enrol(context.Context, *connect.Request[agentpb.EnrolRequest]) (*connect.Response[agentpb.EnrolResponse], error)
 	// Admit forwards the request of a newcomer to the leader.
-	Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error)
+	Admit(context.Context, *connect.Request[agentpb.JoinRequest]) (*connect.Response[agentpb.JoinResponse], error)
 	// GetDisk returns the condition of the disk that holds the server's state.
-	GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error)
+	GetDisk(context.Context, *connect.Request[agentpb.GetDiskRequest]) (*connect.Response[agentpb.GetDiskResponse], error)
 	// Describe returns the server's version.
-	Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error)
+	Describe(context.Context, *connect.Request[agentpb.DescribeRequest]) (*connect.Response[agentpb.DescribeResponse], error)
 }
 
 // NewServerServiceHandler builds an HTTP handler from the service implementation. It returns the
@@ -311,7 +312,7 @@ type ServerServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	serverServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
+	serverServiceMethods := agentpb.File_score_v1_agent_proto.Services().ByName("ServerService").Methods()
 	serverServiceEnrolHandler := connect.NewUnaryHandler(
 		ServerServiceEnrolProcedure,
 		svc.Enrol,
@@ -355,47 +356,47 @@ func NewServerServiceHandler(svc ServerServiceHandler, opts ...connect.HandlerOp
 // UnimplementedServerServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedServerServiceHandler struct{}
 
-func (UnimplementedServerServiceHandler) Enrol(context.Context, *connect.Request[scorev1.EnrolRequest]) (*connect.Response[scorev1.EnrolResponse], error) {
+func (UnimplementedServerServiceHandler) Enrol(context.Context, *connect.Request[agentpb.EnrolRequest]) (*connect.Response[agentpb.EnrolResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Enrol is not implemented"))
 }
 
-func (UnimplementedServerServiceHandler) Admit(context.Context, *connect.Request[scorev1.JoinRequest]) (*connect.Response[scorev1.JoinResponse], error) {
+func (UnimplementedServerServiceHandler) Admit(context.Context, *connect.Request[agentpb.JoinRequest]) (*connect.Response[agentpb.JoinResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Admit is not implemented"))
 }
 
-func (UnimplementedServerServiceHandler) GetDisk(context.Context, *connect.Request[scorev1.GetDiskRequest]) (*connect.Response[scorev1.GetDiskResponse], error) {
+func (UnimplementedServerServiceHandler) GetDisk(context.Context, *connect.Request[agentpb.GetDiskRequest]) (*connect.Response[agentpb.GetDiskResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.GetDisk is not implemented"))
 }
 
-func (UnimplementedServerServiceHandler) Describe(context.Context, *connect.Request[scorev1.DescribeRequest]) (*connect.Response[scorev1.DescribeResponse], error) {
+func (UnimplementedServerServiceHandler) Describe(context.Context, *connect.Request[agentpb.DescribeRequest]) (*connect.Response[agentpb.DescribeResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.ServerService.Describe is not implemented"))
 }
 
 // PeerServiceClient is a client for the score.v1.PeerService service.
 type PeerServiceClient interface {
 	// Stdio carries input and output of a job's ranks on this node.
-	Stdio(context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown]
+	Stdio(context.Context) *connect.BidiStreamForClient[agentpb.StdioUp, agentpb.StdioDown]
 	// ConfirmOutput reports how much of a job's output is shown, so that the node need not keep it.
 	// It is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
 	// PaceOutput bounds for a while how fast a job's output is read from its ranks. Like
 	// ConfirmOutput it is no part of Stdio.
-	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
+	PaceOutput(context.Context, *connect.Request[agentpb.PaceOutputRequest]) (*connect.Response[agentpb.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
-	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
+	Collect(context.Context, *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of one user.
-	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	Relay(context.Context, *connect.Request[agentpb.RelayRequest]) (*connect.Response[agentpb.RelayResponse], error)
 	// Gossip reports a failure within a job. The receiver forwards it.
-	Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error)
+	Gossip(context.Context, *connect.Request[agentpb.GossipRequest]) (*connect.Response[agentpb.GossipResponse], error)
 	// Probe shows that an agent is alive.
-	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
+	Probe(context.Context, *connect.Request[agentpb.ProbeRequest]) (*connect.Response[agentpb.ProbeResponse], error)
 	// Dump returns copies of the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest]) (*connect.ServerStreamForClient[scorev1.DumpPart], error)
 	// PutStaged stores a job's files, which a server sends, like JobService.Stage.
 	PutStaged(context.Context) *connect.BidiStreamForClient[scorev1.StageRequest, scorev1.StageReply]
 	// FetchStaged sends a job's file to another node: what has come so far at once, the rest as it
 	// comes.
-	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest]) (*connect.ServerStreamForClient[scorev1.StagedData], error)
+	FetchStaged(context.Context, *connect.Request[agentpb.FetchStagedRequest]) (*connect.ServerStreamForClient[agentpb.StagedData], error)
 	// ListStaged lists the files that the node keeps.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
@@ -409,9 +410,9 @@ type PeerServiceClient interface {
 // http://api.acme.com or https://acme.com/grpc).
 func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ...connect.ClientOption) PeerServiceClient {
 	baseURL = strings.TrimRight(baseURL, "/")
-	peerServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("PeerService").Methods()
+	peerServiceMethods := agentpb.File_score_v1_agent_proto.Services().ByName("PeerService").Methods()
 	return &peerServiceClient{
-		stdio: connect.NewClient[scorev1.StdioUp, scorev1.StdioDown](
+		stdio: connect.NewClient[agentpb.StdioUp, agentpb.StdioDown](
 			httpClient,
 			baseURL+PeerServiceStdioProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("Stdio")),
@@ -423,31 +424,31 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("ConfirmOutput")),
 			connect.WithClientOptions(opts...),
 		),
-		paceOutput: connect.NewClient[scorev1.PaceOutputRequest, scorev1.PaceOutputResponse](
+		paceOutput: connect.NewClient[agentpb.PaceOutputRequest, agentpb.PaceOutputResponse](
 			httpClient,
 			baseURL+PeerServicePaceOutputProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("PaceOutput")),
 			connect.WithClientOptions(opts...),
 		),
-		collect: connect.NewClient[scorev1.CollectRequest, scorev1.CollectResponse](
+		collect: connect.NewClient[agentpb.CollectRequest, agentpb.CollectResponse](
 			httpClient,
 			baseURL+PeerServiceCollectProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("Collect")),
 			connect.WithClientOptions(opts...),
 		),
-		relay: connect.NewClient[scorev1.RelayRequest, scorev1.RelayResponse](
+		relay: connect.NewClient[agentpb.RelayRequest, agentpb.RelayResponse](
 			httpClient,
 			baseURL+PeerServiceRelayProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("Relay")),
 			connect.WithClientOptions(opts...),
 		),
-		gossip: connect.NewClient[scorev1.GossipRequest, scorev1.GossipResponse](
+		gossip: connect.NewClient[agentpb.GossipRequest, agentpb.GossipResponse](
 			httpClient,
 			baseURL+PeerServiceGossipProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("Gossip")),
 			connect.WithClientOptions(opts...),
 		),
-		probe: connect.NewClient[scorev1.ProbeRequest, scorev1.ProbeResponse](
+		probe: connect.NewClient[agentpb.ProbeRequest, agentpb.ProbeResponse](
 			httpClient,
 			baseURL+PeerServiceProbeProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("Probe")),
@@ -465,7 +466,7 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 			connect.WithSchema(peerServiceMethods.ByName("PutStaged")),
 			connect.WithClientOptions(opts...),
 		),
-		fetchStaged: connect.NewClient[scorev1.FetchStagedRequest, scorev1.StagedData](
+		fetchStaged: connect.NewClient[agentpb.FetchStagedRequest, agentpb.StagedData](
 			httpClient,
 			baseURL+PeerServiceFetchStagedProcedure,
 			connect.WithSchema(peerServiceMethods.ByName("FetchStaged")),
@@ -482,21 +483,21 @@ func NewPeerServiceClient(httpClient connect.HTTPClient, baseURL string, opts ..
 
 // peerServiceClient implements PeerServiceClient.
 type peerServiceClient struct {
-	stdio         *connect.Client[scorev1.StdioUp, scorev1.StdioDown]
+	stdio         *connect.Client[agentpb.StdioUp, agentpb.StdioDown]
 	confirmOutput *connect.Client[scorev1.OutputMark, scorev1.ConfirmOutputResponse]
-	paceOutput    *connect.Client[scorev1.PaceOutputRequest, scorev1.PaceOutputResponse]
-	collect       *connect.Client[scorev1.CollectRequest, scorev1.CollectResponse]
-	relay         *connect.Client[scorev1.RelayRequest, scorev1.RelayResponse]
-	gossip        *connect.Client[scorev1.GossipRequest, scorev1.GossipResponse]
-	probe         *connect.Client[scorev1.ProbeRequest, scorev1.ProbeResponse]
+	paceOutput    *connect.Client[agentpb.PaceOutputRequest, agentpb.PaceOutputResponse]
+	collect       *connect.Client[agentpb.CollectRequest, agentpb.CollectResponse]
+	relay         *connect.Client[agentpb.RelayRequest, agentpb.RelayResponse]
+	gossip        *connect.Client[agentpb.GossipRequest, agentpb.GossipResponse]
+	probe         *connect.Client[agentpb.ProbeRequest, agentpb.ProbeResponse]
 	dump          *connect.Client[scorev1.DumpJobRequest, scorev1.DumpPart]
 	putStaged     *connect.Client[scorev1.StageRequest, scorev1.StageReply]
-	fetchStaged   *connect.Client[scorev1.FetchStagedRequest, scorev1.StagedData]
+	fetchStaged   *connect.Client[agentpb.FetchStagedRequest, agentpb.StagedData]
 	listStaged    *connect.Client[scorev1.ListStagedRequest, scorev1.ListStagedResponse]
 }
 
 // Stdio calls score.v1.PeerService.Stdio.
-func (c *peerServiceClient) Stdio(ctx context.Context) *connect.BidiStreamForClient[scorev1.StdioUp, scorev1.StdioDown] {
+func (c *peerServiceClient) Stdio(ctx context.Context) *connect.BidiStreamForClient[agentpb.StdioUp, agentpb.StdioDown] {
 	return c.stdio.CallBidiStream(ctx)
 }
 
@@ -506,27 +507,27 @@ func (c *peerServiceClient) ConfirmOutput(ctx context.Context, req *connect.Requ
 }
 
 // PaceOutput calls score.v1.PeerService.PaceOutput.
-func (c *peerServiceClient) PaceOutput(ctx context.Context, req *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+func (c *peerServiceClient) PaceOutput(ctx context.Context, req *connect.Request[agentpb.PaceOutputRequest]) (*connect.Response[agentpb.PaceOutputResponse], error) {
 	return c.paceOutput.CallUnary(ctx, req)
 }
 
 // Collect calls score.v1.PeerService.Collect.
-func (c *peerServiceClient) Collect(ctx context.Context, req *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+func (c *peerServiceClient) Collect(ctx context.Context, req *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error) {
 	return c.collect.CallUnary(ctx, req)
 }
 
 // Relay calls score.v1.PeerService.Relay.
-func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+func (c *peerServiceClient) Relay(ctx context.Context, req *connect.Request[agentpb.RelayRequest]) (*connect.Response[agentpb.RelayResponse], error) {
 	return c.relay.CallUnary(ctx, req)
 }
 
 // Gossip calls score.v1.PeerService.Gossip.
-func (c *peerServiceClient) Gossip(ctx context.Context, req *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
+func (c *peerServiceClient) Gossip(ctx context.Context, req *connect.Request[agentpb.GossipRequest]) (*connect.Response[agentpb.GossipResponse], error) {
 	return c.gossip.CallUnary(ctx, req)
 }
 
 // Probe calls score.v1.PeerService.Probe.
-func (c *peerServiceClient) Probe(ctx context.Context, req *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
+func (c *peerServiceClient) Probe(ctx context.Context, req *connect.Request[agentpb.ProbeRequest]) (*connect.Response[agentpb.ProbeResponse], error) {
 	return c.probe.CallUnary(ctx, req)
 }
 
@@ -541,7 +542,7 @@ func (c *peerServiceClient) PutStaged(ctx context.Context) *connect.BidiStreamFo
 }
 
 // FetchStaged calls score.v1.PeerService.FetchStaged.
-func (c *peerServiceClient) FetchStaged(ctx context.Context, req *connect.Request[scorev1.FetchStagedRequest]) (*connect.ServerStreamForClient[scorev1.StagedData], error) {
+func (c *peerServiceClient) FetchStaged(ctx context.Context, req *connect.Request[agentpb.FetchStagedRequest]) (*connect.ServerStreamForClient[agentpb.StagedData], error) {
 	return c.fetchStaged.CallServerStream(ctx, req)
 }
 
@@ -553,28 +554,28 @@ func (c *peerServiceClient) ListStaged(ctx context.Context, req *connect.Request
 // PeerServiceHandler is an implementation of the score.v1.PeerService service.
 type PeerServiceHandler interface {
 	// Stdio carries input and output of a job's ranks on this node.
-	Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error
+	Stdio(context.Context, *connect.BidiStream[agentpb.StdioUp, agentpb.StdioDown]) error
 	// ConfirmOutput reports how much of a job's output is shown, so that the node need not keep it.
 	// It is no part of Stdio, where input that no rank reads would hold it up.
 	ConfirmOutput(context.Context, *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error)
 	// PaceOutput bounds for a while how fast a job's output is read from its ranks. Like
 	// ConfirmOutput it is no part of Stdio.
-	PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error)
+	PaceOutput(context.Context, *connect.Request[agentpb.PaceOutputRequest]) (*connect.Response[agentpb.PaceOutputResponse], error)
 	// Collect carries one step of a collective between the stewards of a job.
-	Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error)
+	Collect(context.Context, *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error)
 	// Relay carries one message between the stewards of a job, or of two jobs of one user.
-	Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error)
+	Relay(context.Context, *connect.Request[agentpb.RelayRequest]) (*connect.Response[agentpb.RelayResponse], error)
 	// Gossip reports a failure within a job. The receiver forwards it.
-	Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error)
+	Gossip(context.Context, *connect.Request[agentpb.GossipRequest]) (*connect.Response[agentpb.GossipResponse], error)
 	// Probe shows that an agent is alive.
-	Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error)
+	Probe(context.Context, *connect.Request[agentpb.ProbeRequest]) (*connect.Response[agentpb.ProbeResponse], error)
 	// Dump returns copies of the contexts of a job's ranks on this node.
 	Dump(context.Context, *connect.Request[scorev1.DumpJobRequest], *connect.ServerStream[scorev1.DumpPart]) error
 	// PutStaged stores a job's files, which a server sends, like JobService.Stage.
 	PutStaged(context.Context, *connect.BidiStream[scorev1.StageRequest, scorev1.StageReply]) error
 	// FetchStaged sends a job's file to another node: what has come so far at once, the rest as it
 	// comes.
-	FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest], *connect.ServerStream[scorev1.StagedData]) error
+	FetchStaged(context.Context, *connect.Request[agentpb.FetchStagedRequest], *connect.ServerStream[agentpb.StagedData]) error
 	// ListStaged lists the files that the node keeps.
 	ListStaged(context.Context, *connect.Request[scorev1.ListStagedRequest]) (*connect.Response[scorev1.ListStagedResponse], error)
 }
@@ -585,7 +586,7 @@ type PeerServiceHandler interface {
 // By default, handlers support the Connect, gRPC, and gRPC-Web protocols with the binary Protobuf
 // and JSON codecs. They also support gzip compression.
 func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption) (string, http.Handler) {
-	peerServiceMethods := scorev1.File_score_v1_agent_proto.Services().ByName("PeerService").Methods()
+	peerServiceMethods := agentpb.File_score_v1_agent_proto.Services().ByName("PeerService").Methods()
 	peerServiceStdioHandler := connect.NewBidiStreamHandler(
 		PeerServiceStdioProcedure,
 		svc.Stdio,
@@ -685,7 +686,7 @@ func NewPeerServiceHandler(svc PeerServiceHandler, opts ...connect.HandlerOption
 // UnimplementedPeerServiceHandler returns CodeUnimplemented from all methods.
 type UnimplementedPeerServiceHandler struct{}
 
-func (UnimplementedPeerServiceHandler) Stdio(context.Context, *connect.BidiStream[scorev1.StdioUp, scorev1.StdioDown]) error {
+func (UnimplementedPeerServiceHandler) Stdio(context.Context, *connect.BidiStream[agentpb.StdioUp, agentpb.StdioDown]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Stdio is not implemented"))
 }
 
@@ -693,23 +694,23 @@ func (UnimplementedPeerServiceHandler) ConfirmOutput(context.Context, *connect.R
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.ConfirmOutput is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) PaceOutput(context.Context, *connect.Request[scorev1.PaceOutputRequest]) (*connect.Response[scorev1.PaceOutputResponse], error) {
+func (UnimplementedPeerServiceHandler) PaceOutput(context.Context, *connect.Request[agentpb.PaceOutputRequest]) (*connect.Response[agentpb.PaceOutputResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.PaceOutput is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request[scorev1.CollectRequest]) (*connect.Response[scorev1.CollectResponse], error) {
+func (UnimplementedPeerServiceHandler) Collect(context.Context, *connect.Request[agentpb.CollectRequest]) (*connect.Response[agentpb.CollectResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Collect is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[scorev1.RelayRequest]) (*connect.Response[scorev1.RelayResponse], error) {
+func (UnimplementedPeerServiceHandler) Relay(context.Context, *connect.Request[agentpb.RelayRequest]) (*connect.Response[agentpb.RelayResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Relay is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) Gossip(context.Context, *connect.Request[scorev1.GossipRequest]) (*connect.Response[scorev1.GossipResponse], error) {
+func (UnimplementedPeerServiceHandler) Gossip(context.Context, *connect.Request[agentpb.GossipRequest]) (*connect.Response[agentpb.GossipResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Gossip is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) Probe(context.Context, *connect.Request[scorev1.ProbeRequest]) (*connect.Response[scorev1.ProbeResponse], error) {
+func (UnimplementedPeerServiceHandler) Probe(context.Context, *connect.Request[agentpb.ProbeRequest]) (*connect.Response[agentpb.ProbeResponse], error) {
 	return nil, connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.Probe is not implemented"))
 }
 
@@ -721,7 +722,7 @@ func (UnimplementedPeerServiceHandler) PutStaged(context.Context, *connect.BidiS
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.PutStaged is not implemented"))
 }
 
-func (UnimplementedPeerServiceHandler) FetchStaged(context.Context, *connect.Request[scorev1.FetchStagedRequest], *connect.ServerStream[scorev1.StagedData]) error {
+func (UnimplementedPeerServiceHandler) FetchStaged(context.Context, *connect.Request[agentpb.FetchStagedRequest], *connect.ServerStream[agentpb.StagedData]) error {
 	return connect.NewError(connect.CodeUnimplemented, errors.New("score.v1.PeerService.FetchStaged is not implemented"))
 }
 
