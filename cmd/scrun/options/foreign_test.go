@@ -14,7 +14,7 @@ func TestForeign(t *testing.T) {
 		"--gpus=2": "devices", "--overlap": "taking turns", "-O": "-s (--oversubscribe)", "--overcommit": "-s (--oversubscribe)",
 		"--requires=x": "-x those not to use", "--multi-prog": "$SCORE_RANK", "--cpu-bind=cores": "-c sets", "--jobid=7": "no allocation",
 		"--bcast": "--stage", "--begin=now": "as soon as they fit", "--hostfile": "-w names", "--mca": "OMPI_MCA_",
-		"-np": "-n sets the number of ranks", "--array=1-4": "in a loop of the shell", "-a": "in a loop of the shell",
+		"-np":          "-n sets the number of ranks",
 		"-machinefile": "-w names", "-ppn": "--ntasks-per-node", "-genv": "--export sets", "-perhost": "--ntasks-per-node",
 		"-npernode": "--ntasks-per-node",
 		"--exact":   "-c sets", "--wrap=x": "sh -c", "--parsable": "-d prints", "--no-requeue": "only with --requeue", "--x11": "DISPLAY",
