@@ -40,7 +40,8 @@ const example = `  scrun -n 4 ./a.out                    four ranks
 
 On a cluster ('scored dev --nodes 2' makes one on this machine):
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
-  scrun -d -n 4 ./a.out                 detached: prints the job's number`
+  scrun -d -n 4 ./a.out                 detached: prints the job's number
+  scrun -d -a 0-9 -o out.%a ./a.out     ten jobs, each with a SCORE_ARRAY_INDEX`
 
 // Command returns scrun's command. It calls run for every valid command line.
 func Command(run func(*Options) error) *cobra.Command {
