@@ -36,13 +36,13 @@ func ParseArray(text string) (Array, error) {
 		}
 		a.AtOnce = int(n)
 	}
-	seen := make(map[uint32]bool)
+	seen := make(map[uint64]bool)
 	for part := range strings.SplitSeq(list, ",") {
-		r, err := parseRange(part)
+		first, last, step, err := parseIndexes(part)
 		if err != nil {
 			return Array{}, err
 		}
-		for i := r.first; i <= r.last; i += r.step {
+		for i := first; i <= last; i += step {
 			switch {
 			case seen[i]:
 				return Array{}, fmt.Errorf("%d is named twice", i)
@@ -50,42 +50,27 @@ func ParseArray(text string) (Array, error) {
 				return Array{}, fmt.Errorf("an array has at most %d jobs", maxIndexes)
 			}
 			seen[i] = true
-			a.Indexes = append(a.Indexes, i)
+			a.Indexes = append(a.Indexes, uint32(i))
 		}
 	}
 	return a, nil
 }
 
-// indexRange is first, first+step, ... up to last.
-type indexRange struct{ first, last, step uint32 }
-
-func parseRange(text string) (r indexRange, err error) {
-	bounds, step, stepped := strings.Cut(text, ":")
-	first, last, ranged := strings.Cut(bounds, "-")
-	if !ranged {
-		last = first
-	}
-	if !stepped {
-		step = "1"
-	}
-	for _, n := range []struct {
-		text string
-		to   *uint32
-	}{{first, &r.first}, {last, &r.last}, {step, &r.step}} {
-		value, err := strconv.ParseUint(n.text, 10, 32)
-		switch {
-		case errors.Is(err, strconv.ErrRange) || value > maxIndex:
-			return r, fmt.Errorf("the largest index is %d", maxIndex)
-		case err != nil:
-			return r, errIndexForm
-		}
-		*n.to = uint32(value)
-	}
+// parseIndexes reads one index, a range, or a range with a step: 7, 0-9, 0-100:10.
+func parseIndexes(text string) (first, last, step uint64, err error) {
+	bounds, by, stepped := strings.Cut(text, ":")
+	first, last, ok := ParseRange(bounds)
 	switch {
-	case r.step == 0 || stepped && !ranged:
-		return r, errIndexForm
-	case r.last < r.first:
-		return r, fmt.Errorf("%s ends before it begins", text)
+	case !ok:
+		return 0, 0, 0, errIndexForm
+	case last > maxIndex:
+		return 0, 0, 0, fmt.Errorf("the largest index is %d", maxIndex)
+	case !stepped:
+		return first, last, 1, nil
 	}
-	return r, nil
+	step, err = strconv.ParseUint(by, 10, 32)
+	if err != nil || step == 0 || !strings.Contains(bounds, "-") {
+		return 0, 0, 0, errIndexForm
+	}
+	return first, last, step, nil
 }

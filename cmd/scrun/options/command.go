@@ -128,7 +128,12 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Hosts, "nodes", cmdline.ParseNodes), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
+	flags.VarP(
+		newParsed(&o.Hosts, "nodes", parseHosts),
+		"nodelist",
+		"w",
+		"nodes that the job must use: n1,n2 or n[1-4], or with a slash in it (./hosts) a file with a node on each line",
+	)
 	flags.VarP(newParsed(&o.Excluded, "nodes", parseExcluded), "exclude", "x", "nodes that the job must not get, as for --nodelist")
 	flags.VarP(
 		newParsed(&o.Distribution, "how", parseDistribution),
