@@ -13,7 +13,7 @@ func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error
 		return errNarrow
 	}
 	limit := p.window.limit()
-	h := uct.Header{ID: idEager, To: port, From: e.port, Bits: v.bits(), Arg: limit}
+	h := uct.Header{ID: idEager, Ports: uct.Ports{To: port, From: e.port}, Bits: v.bits(), Arg: limit}
 	var err error
 	if v.hasData() || v.sync() {
 		err = p.sendWithHead(h, v, data)
