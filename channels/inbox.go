@@ -92,6 +92,21 @@ func (in *Inbox) Poll() (Message, bool) {
 // More reports whether there is something behind the message that Poll returned last.
 func (in *Inbox) More() bool { return atomic.LoadUint64(in.hot.next) != 0 }
 
+// Empty is an empty Poll that finds out sooner: false if there is something, or if other things
+// than messages are due.
+func (in *Inbox) Empty() bool {
+	if in.emptyPolls%idleEvery == 0 {
+		return false
+	}
+	for _, r := range in.rings {
+		if atomic.LoadUint64(r.next) != 0 {
+			return false
+		}
+	}
+	in.emptyPolls++
+	return true
+}
+
 // search polls all rings, beginning with the one after the last.
 func (in *Inbox) search() (Message, bool) {
 	at := in.at

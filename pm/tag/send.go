@@ -25,9 +25,12 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 	if err := e.ready(o); err != nil {
 		return err
 	}
-	p, err := e.target(to)
-	if err != nil {
-		return err
+	p := e.stack.known(int(to.Rank))
+	if p == nil || to.Port >= Ports {
+		var err error
+		if p, err = e.target(to); err != nil {
+			return err
+		}
 	}
 	if err := p.ep.Err(); err != nil {
 		return err
@@ -44,7 +47,7 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 		}
 		return nil
 	}
-	err = e.sendEager(p, to.Port, v, data)
+	err := e.sendEager(p, to.Port, v, data)
 	if err == nil {
 		if o.OnDone != nil {
 			o.OnDone(o)
@@ -65,17 +68,21 @@ func (e *Endpoint) TrySend(to Peer, tag uint64, data []byte, opts SendOptions) e
 	if opts.Sync {
 		return uct.ErrAgain // an operation is to wait for its receiver
 	}
-	p, err := e.target(to)
-	if err != nil {
-		return err
+	p := e.stack.known(int(to.Rank))
+	if p == nil || to.Port >= Ports {
+		var err error
+		if p, err = e.target(to); err != nil {
+			return err
+		}
 	}
-	err = e.sendEager(p, to.Port, newEnvelope(tag, len(data), opts), data)
+	err := e.sendEager(p, to.Port, newEnvelope(tag, len(data), opts), data)
 	if err == errNarrow || err == errOffer { //nolint:errorlint // these very values
 		return uct.ErrAgain
 	}
 	return err
 }
 
+// target returns the state of a peer to which a message goes.
 func (e *Endpoint) target(to Peer) (*peer, error) {
 	if to.Port >= Ports {
 		return nil, ErrPort
