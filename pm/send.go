@@ -70,9 +70,12 @@ type Head = channels.Head
 // SendHead sends a message that is a head and a copy of data: the fastest way for short ones. Errors
 // are those of GetSendBuffer.
 func (c *Channel) SendHead(rank int, h Head, data []byte) error {
-	s, err := c.sender(rank)
-	if err != nil {
-		return c.sendHeadRemote(rank, h, data, err)
+	s := c.known(rank)
+	if s == nil {
+		var err error
+		if s, err = c.connect(rank); err != nil {
+			return c.sendHeadRemote(rank, h, data, err)
+		}
 	}
 	if err := s.SendHead(h, data); err != nil {
 		return c.refused(err, rank)
