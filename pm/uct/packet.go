@@ -14,7 +14,7 @@ const HeadBytes = 8
 // It has four fields, the most that the compiler keeps in registers: a header written byte by byte
 // and read as one word would wait until all earlier stores are done.
 type Header struct {
-	ID   uint8 // handler at the receiver: FirstID to LastID
+	ID uint8 // handler at the receiver: FirstID to LastID
 	Ports
 	Bits uint8 // the handler's
 	Arg  uint32
