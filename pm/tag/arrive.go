@@ -11,9 +11,17 @@ func (s *Stack) onEager(p *uct.Packet) {
 	if peer == nil {
 		peer = s.from(p)
 	}
-	v, head, err := eagerOf(p)
-	if err != nil || e == nil {
-		refuse(p, err)
+	tag, there := p.Word()
+	v, head := envelope{tag: tag, length: p.Len() - eagerHead, word: uint64(p.Bits & bitSpace)}, eagerHead
+	if !there || p.Bits&(bitData|bitSync) != 0 {
+		var err error
+		if v, head, err = eagerOf(p); err != nil {
+			refuse(p, err)
+			return
+		}
+	}
+	if e == nil {
+		p.EP.Violated()
 		return
 	}
 	peer.credit.onLimit(p.Arg)
@@ -40,7 +48,10 @@ func (s *Stack) onEager(p *uct.Packet) {
 	o.take(v, from)
 	n, err := p.CopyTo(o.buf, head)
 	if units > 0 {
-		s.freed(peer, units)
+		peer.window.free(units)
+		if peer.gone || peer.window.due() {
+			s.onFreed(peer, units)
+		}
 	} else {
 		peer.freedBeyond(v.length)
 	}

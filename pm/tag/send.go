@@ -38,9 +38,9 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 	if len(data) > uct.MaxRMA {
 		return uct.ErrTooLong
 	}
-	o.Result = Result{Tag: tag, Length: len(data), Data: opts.Data, HasData: opts.HasData}
 	v := newEnvelope(tag, len(data), opts)
 	if opts.Sync {
+		o.Result = v.sent()
 		o.ep, o.peer, o.to, o.space, o.buf, o.sync = e, to, p, opts.Space, data, true
 		if err := o.sendSync(v); err != nil {
 			o.goOn(v, err)
@@ -48,6 +48,7 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 		return nil
 	}
 	err := e.sendEager(p, to.Port, v, data)
+	o.Result = v.sent() // now, since the peer is already at work
 	if err == nil {
 		if o.OnDone != nil {
 			o.OnDone(o)

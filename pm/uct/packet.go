@@ -59,6 +59,14 @@ func (p *Packet) Len() int { return p.length }
 // whole reports whether all of the payload was there when the message was met.
 func (p *Packet) whole() bool { return len(p.there) == p.length }
 
+// Word returns the first word of the payload, if it was there when the message was met.
+func (p *Packet) Word() (word uint64, there bool) {
+	if len(p.there) < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(p.there), true
+}
+
 // Head returns the leading bytes of the payload that have arrived.
 func (p *Packet) Head() []byte {
 	if p.whole() {
