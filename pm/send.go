@@ -64,7 +64,7 @@ func (c *Channel) SendBytes(rank int, data []byte) error {
 	return nil
 }
 
-// Head is what a message begins with: no word, the first, or both.
+// Head is what a message begins with: up to three words.
 type Head = channels.Head
 
 // SendHead sends a message that is a head and a copy of data: the fastest way for short ones. Errors

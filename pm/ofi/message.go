@@ -32,7 +32,11 @@ func (e *Endpoint) Send(s Send) error {
 		s.Tag = 0
 	}
 	if s.Flags&Inject != 0 {
-		return e.inject(to, s, o, kind)
+		if err := e.inject(to, s.Tag, s.Buffer, o); err != nil {
+			return err
+		}
+		e.sent(s.Context, len(s.Buffer), s.Flags, kind)
+		return nil
 	}
 	switch err := e.tag.TrySend(to, s.Tag, s.Buffer, o); {
 	case err == nil:
@@ -50,16 +54,12 @@ func (e *Endpoint) Send(s Send) error {
 }
 
 // inject sends a copy.
-func (e *Endpoint) inject(to tag.Peer, s Send, o tag.SendOptions, kind Flags) error {
-	if len(s.Buffer) > InjectSize {
+func (e *Endpoint) inject(to tag.Peer, t uint64, data []byte, o tag.SendOptions) error {
+	if len(data) > InjectSize {
 		return ErrArgument
 	}
 	o.Sync = false
-	if err := e.tag.SendCopy(to, s.Tag, s.Buffer, o); err != nil {
-		return err
-	}
-	e.sent(s.Context, len(s.Buffer), s.Flags, kind)
-	return nil
+	return e.tag.SendCopy(to, t, data, o)
 }
 
 // sent completes a message that went at once.

@@ -97,12 +97,15 @@ func (e *Endpoint) SendCopy(to Peer, tag uint64, data []byte, opts SendOptions) 
 	if !e.open {
 		return ErrClosed
 	}
-	p, err := e.target(to)
-	if err != nil {
-		return err
+	p := e.stack.known(int(to.Rank))
+	if p == nil || to.Port >= Ports {
+		var err error
+		if p, err = e.target(to); err != nil {
+			return err
+		}
 	}
 	v := newEnvelope(tag, len(data), opts)
-	err = e.sendEager(p, to.Port, v, data)
+	err := e.sendEager(p, to.Port, v, data)
 	if err == nil || !begins(err) {
 		return err
 	}
