@@ -226,7 +226,9 @@ func TestPeerLostWhileItsMessagesAreHeld(t *testing.T) {
 func randomPacket(r *rand.Rand) []byte {
 	values := []uint64{0, 1, 5, 8, 63, 64, 100, 4096, 1 << 20, 1 << 40, 1 << 47, 1<<47 + 1, 1 << 62, 1 << 63, ^uint64(0), r.Uint64()}
 	pick := func() uint64 { return values[r.IntN(len(values))] }
-	h := uct.Header{ID: idEager + uint8(r.IntN(4)), Ports: uct.Ports{To: uint8(r.IntN(3)), From: uint8(r.IntN(20))}, Bits: uint8(r.IntN(32)), Arg: uint32(pick())}
+	h := uct.Header{ID: idEager + uint8(r.IntN(4))}
+	h.Ports = uct.Ports{To: uint8(r.IntN(3)), From: uint8(r.IntN(20))}
+	h.Bits, h.Arg = uint8(r.IntN(32)), uint32(pick())
 	if r.IntN(30) == 0 {
 		h.To = uint8(r.Uint32())
 	}
