@@ -22,7 +22,9 @@ func TestNodeFile(t *testing.T) {
 			t.Errorf("%q: %v, %v; want %s", content, o, err, want)
 		}
 	}
-	for content, says := range map[string]string{"": "names no nodes", "#\n": "names no nodes", "n[1\n": `the line "n[1`, "a[1-40000]\nb[1-40000]": "more than 65536"} {
+	for content, says := range map[string]string{
+		"": "names no nodes", "#\n": "names no nodes", "n[1\n": `the line "n[1`, "a[1-40000]\nb[1-40000]": "more than 65536",
+	} {
 		if _, err := parseNodeFile(content); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want an error with %q", content, err, says)
 		}
