@@ -185,7 +185,8 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 
 func (o *Options) addProgram(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.Name, "job-name", "J", "", "the job's `name` (default: the program's)")
-	flags.StringVarP(&o.Dir, "chdir", "D", "", "run in this `directory` (default: the current one)")
+	flags.StringVarP(&o.Dir, "chdir", "D", "",
+		"run in this `directory`, from which relative names of the program and of -i, -o and -e count, too (default: the current one)")
 	flags.Var(
 		newParsed(&o.Export, "variables", parseExport),
 		"export",

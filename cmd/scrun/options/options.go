@@ -192,9 +192,9 @@ func (o *Options) Spec(here Process) (*scorev1.JobSpec, error) {
 		Hold:               o.Hold,
 		Dependencies:       o.Dependencies,
 	}
-	o.setInput(spec, dir)
+	o.setInput(spec, here.Dir)
 	if o.Detach {
-		o.setDetached(spec, dir)
+		o.setDetached(spec, here.Dir)
 	}
 	return spec, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"score/nodeagent/stdio"
+	"score/scored/api/filename"
 	"score/scored/api/quote"
 	"score/scored/api/scorev1"
 	"strings"
@@ -19,7 +20,8 @@ type Stream struct {
 	Given bool
 }
 
-// readStream reads a value of -i, -o or -e. Empty: it was not given.
+// readStream reads a value of -i, -o or -e. Empty: it was not given. Names of files count from the
+// directory of -D, whether scrun or the nodes open them.
 func (o *Options) readStream(option, text string) (Stream, error) {
 	if text == "" {
 		return Stream{}, nil
@@ -28,6 +30,9 @@ func (o *Options) readStream(option, text string) (Stream, error) {
 		return Stream{}, fmt.Errorf("--%s %q: the name contains control characters", option, text)
 	}
 	target, err := stdio.ParseTarget(text, int(o.Tasks))
+	if err == nil && target.Kind == stdio.File {
+		target.Pattern, err = filename.Parse(within(o.Dir, text))
+	}
 	if err == nil && target.Kind == stdio.File {
 		err = target.Pattern.Fits(o.jobName())
 	}
@@ -103,16 +108,16 @@ func (o *Options) NoInput() {
 // name depends on rank, node or job. scrun itself reads other files, so that they need not exist on
 // the nodes.
 func (o *Options) InputByNodes() bool {
-	return o.Stdin.Kind == stdio.File && strings.Contains(o.Stdin.Pattern.String(), "%")
+	return o.Stdin.Kind == stdio.File && strings.Contains(o.input, "%")
 }
 
 // setInput sets the source of the ranks' input on the nodes. Every rank reads the whole file, as
-// with srun.
-func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
+// with srun. current is the current directory.
+func (o *Options) setInput(spec *scorev1.JobSpec, current string) {
 	switch {
 	case o.Stdin.Kind == stdio.File && (o.Detach || o.InputByNodes()):
 		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
-		spec.StdinPattern = absolute(dir, o.Stdin.Pattern.String())
+		spec.StdinPattern = within(current, o.Stdin.Pattern.String())
 	case o.Stdin.Kind == stdio.None || o.Detach:
 		spec.Stdin = scorev1.StdinMode_STDIN_MODE_NONE
 	case o.Stdin.Kind == stdio.File || o.Stdin.Given && o.Stdin.Kind == stdio.All:
@@ -122,30 +127,30 @@ func (o *Options) setInput(spec *scorev1.JobSpec, dir string) {
 	}
 }
 
-// setDetached sets the files that the nodes write.
-func (o *Options) setDetached(spec *scorev1.JobSpec, dir string) {
+// setDetached sets the files that the nodes write. current is the current directory.
+func (o *Options) setDetached(spec *scorev1.JobSpec, current string) {
 	spec.Detached = true
 	spec.Label = o.Label
-	spec.StdoutPattern = detachedPattern(dir, o.Stdout, absolute(dir, DetachedPattern))
+	spec.StdoutPattern = detachedPattern(current, o.Stdout, within(spec.GetWorkDir(), DetachedPattern))
 	if o.Stderr != o.Stdout {
-		spec.StderrPattern = detachedPattern(dir, o.Stderr, "")
+		spec.StderrPattern = detachedPattern(current, o.Stderr, "")
 	}
 }
 
-func detachedPattern(dir string, stream Stream, fallback string) string {
+func detachedPattern(current string, stream Stream, fallback string) string {
 	switch stream.Kind {
 	case stdio.None:
 		return os.DevNull
 	case stdio.File:
-		return absolute(dir, stream.Pattern.String())
+		return within(current, stream.Pattern.String())
 	default:
 		return fallback
 	}
 }
 
-// absolute makes a pattern independent of the current directory.
-func absolute(dir, pattern string) string {
-	if filepath.IsAbs(pattern) {
+// within returns a pattern for files in dir; an absolute pattern, or one without dir, stays.
+func within(dir, pattern string) string {
+	if dir == "" || filepath.IsAbs(pattern) {
 		return pattern
 	}
 	return filepath.Join(strings.ReplaceAll(dir, "%", "%%"), pattern)
