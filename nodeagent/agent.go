@@ -150,7 +150,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	listener, err := a.listen(orphans)
 	if err != nil {
 		_ = a.pool.Close(ctx) // as above
-		return fmt.Errorf("the node cannot listen: %w; choose another address with listen", err)
+		return fmt.Errorf("the node cannot listen: %w; %s", err, listenAdvice(err))
 	}
 	defer listener.Close()
 	defer a.closePlane() // serve has, unless it was not reached

@@ -85,6 +85,14 @@ func (a *Agent) listen(orphans []*stewardpool.Orphan) (net.Listener, error) {
 	return listener, nil
 }
 
+// listenAdvice returns what to do after listening has failed.
+func listenAdvice(err error) string {
+	if errors.Is(err, unix.EMFILE) {
+		return "raise the agent's hard limit (ulimit -Hn)"
+	}
+	return "choose another address with listen"
+}
+
 // placeIn returns the place that an order is for; nil if it names none.
 func placeIn(order *agentpb.Prepare) *scorev1.NodePlace {
 	if places := order.GetPlaces(); int64(order.GetNodeIndex()) < int64(len(places)) {

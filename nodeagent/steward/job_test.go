@@ -147,6 +147,11 @@ func TestTooManyRanksForTheOpenFiles(t *testing.T) {
 	if err := newJob(order()).checkOpenFiles(); err != nil {
 		t.Errorf("two ranks: %v", err)
 	}
+	o.Job.Places[0].Ranks = make([]uint32, 1)
+	withOpenFiles(t, 100)
+	if err := newJob(o).checkOpenFiles(); err == nil || !strings.Contains(err.Error(), ": 1 rank on a node takes ") {
+		t.Errorf("one rank: %v", err)
+	}
 }
 
 func TestPatternsStartInTheWorkingDirectory(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"score/nodeagent/steward/stewardpb"
 	"score/scored/api/agentpb"
 	"score/scored/api/jobmap"
+	"score/scored/api/plural"
 	"score/scored/api/scorev1"
 	"strings"
 
@@ -254,6 +255,6 @@ func (j *job) checkOpenFiles() error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || limit.Cur >= need {
 		return nil
 	}
-	return fmt.Errorf("%w: %d ranks on a node take %d open files here, and the limit is %d; raise the agent's hard limit (ulimit -Hn)",
-		errFiles, len(j.ranks), need, limit.Cur)
+	return fmt.Errorf("%w: %s on a node %s %d open files here, and the limit is %d; raise the agent's hard limit (ulimit -Hn)",
+		errFiles, plural.Of(uint64(len(j.ranks)), "rank", "ranks"), plural.Word(uint64(len(j.ranks)), "takes", "take"), need, limit.Cur)
 }
