@@ -14,9 +14,9 @@ import (
 // only some bytes.
 const reportEvery = time.Second
 
-// reports sends the leader the measurements of the last second, if there are any. Without a stream
-// to the leader it leaves them with the switching thread, which adds to them.
-func (a *Agent) reports(ctx context.Context) {
+// sendReports sends the leader the measurements of the last second, if there are any. Without a
+// stream to the leader it leaves them with the switching thread, which adds to them.
+func (a *Agent) sendReports(ctx context.Context) {
 	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()
 	report := switcher.NewReport()

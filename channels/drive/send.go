@@ -151,7 +151,7 @@ func (d *Driver) transmitAll(p *peer) {
 			d.img.AddCounter(abi.Resent, uint64(b.Again))
 		}
 		if err := d.transmit(p, b); err != nil {
-			d.damaged(p, err)
+			d.failPeer(p, err)
 			return
 		}
 		if p.send.Unsent() == 0 {

@@ -174,7 +174,7 @@ func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 		return
 	}
 	j.plane.tasks.Go(func() {
-		defer j.waited()
+		defer j.endWait()
 		if why := j.awaitRank(rank); why != "" {
 			j.plane.refuse(conn, why, int32(rank.PID))
 			return
@@ -219,7 +219,7 @@ func (j *Job) mayWait() bool {
 	return true
 }
 
-func (j *Job) waited() {
+func (j *Job) endWait() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.waiting--

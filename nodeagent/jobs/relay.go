@@ -36,11 +36,11 @@ func (j *Job) deliver(m *stewardpb.Relay) {
 		Data: m.GetData(), Header: m.GetHeader(),
 	})
 	if err != nil && j.ctx.Err() == nil {
-		j.relayFailed(m, err)
+		j.returnRelay(m, err)
 	}
 }
 
-func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
+func (j *Job) returnRelay(m *stewardpb.Relay, err error) {
 	j.options.Logger.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
 		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
 	refused := errors.Is(err, peers.ErrForeign)

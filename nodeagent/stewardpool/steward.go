@@ -84,7 +84,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	var status *stewardpb.Status
-	s.Conn, status, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.message, Closed: s.closed})
+	s.Conn, status, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.onMessage, Closed: s.onClosed})
 	if err != nil {
 		return s, fmt.Errorf("a new steward does not answer: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *Steward) claim(user uint32, events client.Events) error {
 	return nil
 }
 
-func (s *host) message(m *stewardpb.FromSteward) {
+func (s *host) onMessage(m *stewardpb.FromSteward) {
 	if notify := s.claimantOf(m); notify != nil {
 		notify(m)
 	}
@@ -127,7 +127,7 @@ func (s *host) claimantOf(m *stewardpb.FromSteward) func(*stewardpb.FromSteward)
 	return nil
 }
 
-func (s *host) closed(err error) {
+func (s *host) onClosed(err error) {
 	s.mu.Lock()
 	if !s.ended {
 		close(s.lost)

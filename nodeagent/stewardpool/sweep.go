@@ -179,7 +179,7 @@ func (s *host) openGroup(o *Options, dir string) error {
 func (o *Orphan) Adopt(events client.Events) *Steward {
 	s := o.steward
 	s.events = events // not read before Listen
-	s.Listen(client.Events{Message: s.message, Closed: s.closed})
+	s.Listen(client.Events{Message: s.onMessage, Closed: s.onClosed})
 	return s
 }
 
