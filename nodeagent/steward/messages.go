@@ -26,10 +26,10 @@ const (
 	// machine takes.
 	directRepeat = 250 * time.Millisecond
 	// crowdMessages and crowdBytes bound the unacknowledged messages while more requests of ranks
-	// are read, which cause most of them. Without that a program that notifies others of events as
-	// fast as it can keeps the agents busy for nobody else. They are a tenth of a second's, as long
-	// as an acknowledgement may wait, of a program that exchanges much: 5,000 messages each second.
-	// And an agent has fewer calls to another on a connection.
+	// are read: requests cause most messages. Without a bound, a program that notifies others of
+	// events as fast as it can would keep the agents busy. The bounds are what a program that
+	// exchanges much, 5,000 messages each second, sends in a tenth of a second: an acknowledgement
+	// may be delayed for that long. An agent makes fewer calls than that to another one at once.
 	crowdMessages = 512
 	crowdBytes    = reliable.MaxBytes / 4
 )
@@ -54,10 +54,10 @@ func newMessages(j *job, now time.Time) *messages {
 	return &messages{endpoint: reliable.New(stream), fences: newFences(j), path: newPath(j)}
 }
 
-// streamOf returns the stream of a job's messages. That of a later attempt is larger whatever the
-// clocks of its hosts say: connected jobs may remember an earlier one. Jobs of one number, after an
-// earlier snapshot was restored, differ by the time. Earlier versions have the time in nanoseconds,
-// which is less.
+// streamOf returns the stream of a job's messages. A later attempt has a larger stream, whatever
+// the clocks of its hosts say: connected jobs may remember an earlier attempt. The time
+// distinguishes jobs that get the same number after an earlier snapshot was restored. Earlier
+// versions use the time in nanoseconds, which is less.
 func streamOf(attempt uint32, now time.Time) uint64 {
 	return 1<<63 | uint64(attempt)<<32 | uint64(uint32(now.Unix()))
 }
@@ -160,8 +160,9 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	}
 }
 
-// checkCrowd lets requests of ranks wait while too many messages are not acknowledged, and until
-// half of them are, and while another steward asks for a pause because its ranks read late.
+// checkCrowd makes requests of ranks wait from the moment when too many messages are not
+// acknowledged until only half as many are. Requests also wait while another steward asks for a
+// pause because its ranks read late.
 func (s *steward) checkCrowd() {
 	messages, bytes := s.messages.endpoint.Unacknowledged()
 	switch {
