@@ -117,8 +117,9 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// follow receives the job's events until the last, over as many streams as necessary. The first
-// stream is nil if it could not be opened; broken is the reason.
+// follow receives the job's events until the last, over as many streams as necessary, and waits
+// until the output is shown. The first stream is nil if it could not be opened; broken is the
+// reason.
 func (s *session) follow(ctx context.Context, stream *attachment, broken error, outputFailed chan<- struct{}) outcome {
 	how := outcome{broken: broken}
 	events, troubles := newUnshown(), make(chan error, 1)
@@ -139,8 +140,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 				fruitless++
 			}
 		}
-		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= maxFruitless ||
-			ctx.Err() != nil || !wait.Continue(time.Now(), how.broken) {
+		if fruitless >= maxFruitless || ctx.Err() != nil || !s.mayAttachAgain(&how) || !wait.Continue(time.Now(), how.broken) {
 			break
 		}
 		pause(ctx, attachPause)
@@ -158,6 +158,12 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 		s.acknowledge(stream)
 	}
 	return how
+}
+
+// mayAttachAgain reports whether another stream could tell more about the job than the last one
+// did.
+func (s *session) mayAttachAgain(how *outcome) bool {
+	return how.verdict == nil && !s.own && mayComeBack(how.broken)
 }
 
 // receive receives the daemon's events until the last, or until the stream breaks, and returns

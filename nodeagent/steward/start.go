@@ -80,7 +80,7 @@ func (s *steward) startEnded() {
 	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
-		s.relay.InputComplete() // complete is called when no process will start any more
+		s.relay.InputComplete() // Complete follows when no process will start any more
 	} else {
 		s.relay.Complete()
 	}

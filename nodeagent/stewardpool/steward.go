@@ -40,8 +40,8 @@ type host struct {
 	memory    uint64 // the group's limit in bytes; 0: none
 	processes uint32 // the group's limit; 0: none
 
-	// unused is called if it ends before it is claimed.
-	unused func()
+	// onUnused is called if it ends before it is claimed.
+	onUnused func()
 
 	mu     sync.Mutex
 	events client.Events // of the claimant
@@ -53,8 +53,8 @@ type host struct {
 
 // start makes a slot's group and steward, and connects to it. After an error the caller must
 // destroy s.
-func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
-	s = &Steward{host: &host{Number: number, unused: unused, lost: make(chan struct{})}}
+func start(ctx context.Context, o *Options, number int, onUnused func()) (s *Steward, err error) {
+	s = &Steward{host: &host{Number: number, onUnused: onUnused, lost: make(chan struct{})}}
 	if o.Root != nil {
 		if s.group, err = o.Root.Create(number); err != nil {
 			return s, err
@@ -136,7 +136,7 @@ func (s *host) onClosed(err error) {
 	notify := s.events.Closed
 	s.mu.Unlock()
 	if notify == nil {
-		s.unused()
+		s.onUnused()
 		return
 	}
 	notify(err)

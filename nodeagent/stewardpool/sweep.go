@@ -136,7 +136,7 @@ func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status
 		cpuBefore: time.Duration(status.GetCpuBeforeNanos()),
 		memory:    order.GetJob().GetMemoryLimitBytes(),
 		processes: order.GetJob().GetMaxProcesses(),
-		unused:    func() {},
+		onUnused:  func() {},
 
 		privateShm: status.GetPrivateShm(),
 		mounts:     unknownMounts,

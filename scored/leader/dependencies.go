@@ -167,9 +167,9 @@ func (j *job) restoreWithheld(record *state.Job) {
 	})
 }
 
-// restoreDependents restores which jobs wait for others. The entry that ends a job also removes the
-// dependencies that its end satisfies. So a dependency that the log still has, on a job that has
-// ended, can never be satisfied.
+// restoreDependents restores which jobs wait for others. The command that ends a job also satisfies
+// the dependencies on its end. So a dependency that the log still has, on a job that has ended, can
+// never be satisfied.
 func (c *controller) restoreDependents(s *state.State) {
 	for _, j := range c.sortedJobs() {
 		c.dependents.add(j)
