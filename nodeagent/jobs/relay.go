@@ -20,7 +20,8 @@ func (j *Job) onRelay(m *stewardpb.Relay) {
 	j.call(j.relays.add(m))
 }
 
-// call delivers messages, each by a call of its own, and then those that waited for that.
+// call delivers messages, each by an RPC of its own. After each RPC it delivers the messages that
+// have waited for it to end.
 func (j *Job) call(messages []*stewardpb.Relay) {
 	for _, m := range messages {
 		j.options.Go(func() {
@@ -53,7 +54,8 @@ func (j *Job) returnRelay(m *stewardpb.Relay, err error) {
 	j.withSteward(func(s *stewardpool.Steward) error { return s.RelayFailed(m) })
 }
 
-// relayTo delivers a message; to this node, without the network.
+// relayTo delivers a message to the agent at an address. If that is this node, it does so without
+// the network.
 func (js *Jobs) relayTo(ctx context.Context, address string, request *agentpb.RelayRequest) error {
 	if address == js.options.Node.Address {
 		return js.relay(ctx, request)
