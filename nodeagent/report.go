@@ -65,7 +65,8 @@ func (a *Agent) reportMessage(r *switcher.Report) *agentpb.SwitchReport {
 		if measured(j.Measures) {
 			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures, j.Flushes))
 		}
-		message.Usage = append(message.Usage, &agentpb.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: a.jobs.Usage(uint64(j.ID), j.Usage)})
+		id := uint64(j.ID)
+		message.Usage = append(message.Usage, &agentpb.SwitchReport_JobUsage{JobId: id, Usage: a.jobs.Usage(id, j.Usage)})
 	}
 	for i, b := range r.Boundaries {
 		message.Boundaries[i] = &agentpb.SwitchReport_Boundary{

@@ -291,7 +291,8 @@ func (d *Driver) schedule(p *peer) {
 	}
 	d.due = min(d.due, next)
 	// With p.acked, too: an agent killed before it frees that leaves it to the next (repair).
-	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.acked || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported())
+	pending := p.acked || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported()
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || pending)
 }
 
 // Settled reports whether nothing is kept for other nodes, and no answer is due.

@@ -97,7 +97,8 @@ func (j *Job) make(of name, flow uint32) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := channels.Create(channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}, j.geometry.WithFlow(flow), j.ranks)
+	id := channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}
+	img, err := channels.Create(id, j.geometry.WithFlow(flow), j.ranks)
 	if err != nil {
 		return nil, err
 	}

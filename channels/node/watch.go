@@ -63,7 +63,9 @@ const (
 	modePaused
 )
 
-var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed, modePaused: ModePaused}
+var modeNames = [...]string{
+	modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed, modePaused: ModePaused,
+}
 
 // watch is what the loop knows about a context.
 type watch struct {

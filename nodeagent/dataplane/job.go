@@ -55,7 +55,11 @@ func newJob(p *Plane, order *agentpb.Prepare, steward int) *Job {
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
 		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
 		respawns: order.GetSpec().GetRespawn() > 0,
-		changed:  make(chan struct{}), launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
+		changed:  make(chan struct{}),
+		launched: make(chan struct{}),
+		left:     make(chan struct{}),
+		over:     make(chan struct{}),
+		gone:     make(chan struct{}),
 	}
 }
 

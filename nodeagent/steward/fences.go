@@ -136,7 +136,8 @@ func (s *steward) lostCollective(lost reliable.Message, reason error) {
 	}
 	place := places[lost.To.Node]
 	text := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), reason)
-	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: &stewardpb.PartLost{NodeIndex: lost.To.Node, Reason: text}}})
+	part := &stewardpb.PartLost{NodeIndex: lost.To.Node, Reason: text}
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: part}})
 	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
 }
 
