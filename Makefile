@@ -45,7 +45,7 @@ lib: ## build build/lib: the libraries by which MPI programs use channels (scrun
 
 .PHONY: profile
 profile: ## record which calls of the library are hot, for its next build (pm/lib/default.pgo)
-	@go test -trimpath ./pm/ofi -run - -bench 'Message/.*/(8|1024)$$' -benchtime 4s -cpuprofile pm/lib/default.pgo -o /dev/null
+	@go test -trimpath ./pm/ofi -run - -bench 'Message/.*/(8|1024|8-injected)$$' -benchtime 4s -cpuprofile pm/lib/default.pgo -o /dev/null
 
 .PHONY: demo
 demo: ## two MPI programs share two nodes in time, also over channels, and the same without coordination

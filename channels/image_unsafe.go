@@ -114,7 +114,7 @@ func (r ring) bytes(pos uint64, length int) []byte {
 func (r ring) putLine(pos uint64, h Head, data []byte) {
 	line := unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes)
 	*(*uint64)(unsafe.Add(line, progressAt)) = 0
-	*(*[2]uint64)(unsafe.Add(line, abi.RecordBytes)) = [2]uint64{h.First, h.Second} // what the data needs it takes
+	*(*[3]uint64)(unsafe.Add(line, abi.RecordBytes)) = [3]uint64{h.First, h.Second, h.Third} // what the data needs it takes
 	to := unsafe.Add(line, abi.RecordBytes+h.bytes())
 	if len(data) == 8 { // the commonest, without the call that copying a slice costs
 		*(*uint64)(to) = *(*uint64)(unsafe.Pointer(&data[0]))

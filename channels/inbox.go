@@ -92,6 +92,21 @@ func (in *Inbox) Poll() (Message, bool) {
 // More reports whether there is something behind the message that Poll returned last.
 func (in *Inbox) More() bool { return atomic.LoadUint64(in.hot.next) != 0 }
 
+// Empty is an empty Poll that finds out sooner: false if there is something, or if other things
+// than messages are due.
+func (in *Inbox) Empty() bool {
+	if in.emptyPolls%idleEvery == 0 {
+		return false
+	}
+	for _, r := range in.rings {
+		if atomic.LoadUint64(r.next) != 0 {
+			return false
+		}
+	}
+	in.emptyPolls++
+	return true
+}
+
 // search polls all rings, beginning with the one after the last.
 func (in *Inbox) search() (Message, bool) {
 	at := in.at
@@ -162,13 +177,18 @@ func (in *Inbox) plausible(r *reader, word uint64) bool {
 func (in *Inbox) deliver(r *reader, word uint64) Message {
 	m := Message{from: r, pos: r.cursor, word: word}
 	r.pass(m.lines())
+	in.count(m.Len())
+	return m
+}
+
+// count counts a message of the length.
+func (in *Inbox) count(length int) {
 	in.emptyPolls = 0
 	in.taken++
-	in.bytes += word & abi.MaxLength
+	in.bytes += uint64(length)
 	if in.taken-in.shown >= abi.PublishEvery {
 		in.show()
 	}
-	return m
 }
 
 // takeOther deals with everything but whole messages.
@@ -235,18 +255,22 @@ func (in *Inbox) Release(m Message) error {
 	if !m.from.holds(m.pos) {
 		return ErrNotReserved
 	}
-	n := m.lines()
-	if r := m.from; m.pos == r.head && r.head+n == r.cursor { // the only one that is out
+	in.free(m.from, m.pos, m.lines())
+	return nil
+}
+
+// free gives back n lines at a position that was handed out.
+func (in *Inbox) free(r *reader, pos, n uint64) {
+	if pos == r.head && r.head+n == r.cursor { // nothing else is out
 		r.head = r.cursor
 		publish(r.headWord, r.head)
 	} else {
-		r.giveBack(m.pos, n)
+		r.giveBack(pos, n)
 	}
 	in.freed += n
 	if atomic.LoadUint64(in.waiters) != 0 {
 		in.wakeSome()
 	}
-	return nil
 }
 
 // sharedPos is the position of the shared ring's tail.

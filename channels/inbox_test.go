@@ -181,13 +181,16 @@ func (m *inboxModel) drain(r *rapid.T) {
 	}
 }
 
-// headOf is a message's beginning as a head: both words, the first, or none.
+// headOf is a message's beginning as a head: as many words as there are.
 func headOf(data []byte) (h Head) {
 	if len(data) >= 8 {
 		h.First, h.Words = binary.LittleEndian.Uint64(data), 1
 	}
 	if len(data) >= 16 {
 		h.Second, h.Words = binary.LittleEndian.Uint64(data[8:]), 2
+	}
+	if len(data) >= 24 {
+		h.Third, h.Words = binary.LittleEndian.Uint64(data[16:]), 3
 	}
 	return h
 }

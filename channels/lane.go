@@ -102,19 +102,27 @@ func (w *laneWriter) commitRecord(word, n uint64, progress uint32) {
 	w.publishTail(word, n)
 }
 
-// commitLine is commitRecord for a record that putLine wrote.
+// commitLine is commitRecord for a record that putLine wrote, without calls.
 func (w *laneWriter) commitLine(word uint64) {
-	if end := w.tail + 1; w.clean <= end {
+	end := w.tail + 1
+	if w.clean <= end {
 		release.Relaxed64(w.commit(end), 0)
 		w.clean = end + 1
 	}
-	w.publishTail(word, 1)
+	publish(w.commit(w.tail), word)
+	w.tail = end
+	w.cleanNext()
 }
 
 // publishTail publishes n lines, and cleans what comes next.
 func (w *laneWriter) publishTail(word, n uint64) {
 	publish(w.commit(w.tail), word)
 	w.tail += n
+	w.cleanNext()
+}
+
+// cleanNext cleans the line behind the one at the tail, if it is free.
+func (w *laneWriter) cleanNext() {
 	if next := w.tail + 1; w.clean == next && next-w.freed < w.lines() {
 		release.Relaxed64(w.commit(next), 0)
 		w.clean++

@@ -19,10 +19,11 @@ const (
 // lineBytes is the length of the longest message that takes one line.
 const lineBytes = abi.LineBytes - abi.RecordBytes
 
-// Head is what a message begins with, before its data: no word, the first, or both.
+// Head is what a message begins with, before its data: up to three words. It has four fields, the
+// most that the compiler keeps in registers.
 type Head struct {
-	First, Second uint64
-	Words         int
+	First, Second, Third uint64
+	Words                int
 }
 
 func (h Head) bytes() int { return (h.Words & 3) * 8 }
@@ -131,6 +132,9 @@ func (h Head) Put(buf []byte) []byte {
 	}
 	if h.Words > 1 {
 		binary.LittleEndian.PutUint64(buf[8:], h.Second)
+	}
+	if h.Words > 2 {
+		binary.LittleEndian.PutUint64(buf[16:], h.Third)
 	}
 	return buf[h.bytes():]
 }

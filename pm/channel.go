@@ -136,10 +136,18 @@ func (c *Channel) place(rank int) (int, bool) {
 
 // sender is the way to a rank.
 func (c *Channel) sender(rank int) (*channels.Sender, error) {
-	if i := rank - int(c.local[0]); uint(i) < uint(len(c.senders)) && c.local[i] == uint32(rank) && c.senders[i] != nil {
-		return c.senders[i], nil
+	if s := c.known(rank); s != nil {
+		return s, nil
 	}
 	return c.connect(rank)
+}
+
+// known is the way to a rank; nil if connect is to tell.
+func (c *Channel) known(rank int) *channels.Sender {
+	if i := rank - int(c.local[0]); uint(i) < uint(len(c.senders)) && c.local[i] == uint32(rank) {
+		return c.senders[i]
+	}
+	return nil
 }
 
 // connect gets the context of a rank on this node.

@@ -94,6 +94,12 @@ func (c *Channel) Poll() bool {
 // ignores messages elsewhere.
 func (c *Channel) More() bool { return c.hasAhead || c.in.More() }
 
+// Empty reports whether Receive would return ErrEmpty, if that is known at once. It is the cheapest
+// poll of a rank that waits.
+func (c *Channel) Empty() bool {
+	return c.net == nil && !c.hasAhead && !c.closed && len(c.gone) == 0 && c.in.Empty()
+}
+
 // Receive returns the next message, or ErrEmpty. Messages of one sender come in
 // the order in which they were sent.
 //

@@ -64,15 +64,18 @@ func (c *Channel) SendBytes(rank int, data []byte) error {
 	return nil
 }
 
-// Head is what a message begins with: no word, the first, or both.
+// Head is what a message begins with: up to three words.
 type Head = channels.Head
 
 // SendHead sends a message that is a head and a copy of data: the fastest way for short ones. Errors
 // are those of GetSendBuffer.
 func (c *Channel) SendHead(rank int, h Head, data []byte) error {
-	s, err := c.sender(rank)
-	if err != nil {
-		return c.sendHeadRemote(rank, h, data, err)
+	s := c.known(rank)
+	if s == nil {
+		var err error
+		if s, err = c.connect(rank); err != nil {
+			return c.sendHeadRemote(rank, h, data, err)
+		}
 	}
 	if err := s.SendHead(h, data); err != nil {
 		return c.refused(err, rank)

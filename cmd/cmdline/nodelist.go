@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// maxNodes bounds the number of nodes in a list. No cluster has more nodes, and a slip like
+// MaxNodes bounds the number of nodes in a list. No cluster has more nodes, and a slip like
 // n[1-9999999999] must not fill the memory.
-const maxNodes = 65536
+const MaxNodes = 65536
 
 var errBrackets = errors.New("write it as n1,n2 or n[1-4,7]")
 
@@ -82,8 +82,8 @@ func expandRange(nodes []string, prefix, part, suffix string) ([]string, error) 
 	if !ok {
 		return nil, errBrackets
 	}
-	if last-first >= maxNodes || len(nodes)+int(last-first) >= maxNodes {
-		return nil, fmt.Errorf("a list has at most %d nodes", maxNodes)
+	if last-first >= MaxNodes || len(nodes)+int(last-first) >= MaxNodes {
+		return nil, fmt.Errorf("a list has at most %d nodes", MaxNodes)
 	}
 	for n := first; n <= last; n++ {
 		nodes = append(nodes, fmt.Sprintf("%s%0*d%s", prefix, len(low), n, suffix))

@@ -133,7 +133,7 @@ func FuzzParsers(f *testing.F) {
 		if n, err := ParseCount(text); err == nil && (n < 1 || n > maxCount) {
 			t.Errorf("ParseCount(%q) = %d", text, n)
 		}
-		if nodes, err := ParseNodes(text); err == nil && (len(nodes) < 1 || len(nodes) > maxNodes) {
+		if nodes, err := ParseNodes(text); err == nil && (len(nodes) < 1 || len(nodes) > MaxNodes) {
 			t.Errorf("ParseNodes(%q) has %d", text, len(nodes))
 		} else if again, err2 := ParseNodes(FormatNodes(nodes)); err == nil && (err2 != nil || !slices.Equal(again, nodes)) {
 			t.Errorf("ParseNodes(%q) is %v, written and read again %v, %v", text, nodes, again, err2)

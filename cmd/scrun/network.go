@@ -155,17 +155,18 @@ func (n *network) apply(messages messenger, spec *scorev1.JobSpec) {
 // submit submits the job. If the cluster has too few channels, submit tries again without the
 // channels that scrun chose by itself.
 func (n *network) submit(ctx context.Context, messages messenger, cluster *connection, spec *scorev1.JobSpec) (uint64, error) {
-	id, err := submit(ctx, cluster, spec)
+	id, err := cluster.Submit(ctx, spec)
 	if !n.choice.Use || n.request.Wish != fabric.Auto || connect.CodeOf(err) != connect.CodeResourceExhausted {
 		return id, err
 	}
 	messages.note("no channels for MPI: %s", client.Sentence(err))
+	n.choice = fabric.Choice{}
 	spec.Env, spec.ChannelsPerTask = n.env, n.channels.PerRank
-	return submit(ctx, cluster, spec)
+	return cluster.Submit(ctx, spec)
 }
 
-// submit waits until the cluster answers, which takes long without a majority, or until a signal
-// ends the wait.
-func submit(ctx context.Context, cluster *connection, spec *scorev1.JobSpec) (uint64, error) {
-	return unlessInterrupted(ctx, func(ctx context.Context) (uint64, error) { return cluster.Submit(ctx, spec) })
+// setIndex makes spec the job of the array that has this index.
+func (n *network) setIndex(o *options.Options, spec *scorev1.JobSpec, index uint32, earlier []uint64) {
+	o.SetIndex(spec, index, earlier)
+	n.env = options.IndexEnviron(n.env, index)
 }

@@ -9,6 +9,7 @@ import (
 	"score/scored/api/protocol"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"sync/atomic"
 
 	"connectrpc.com/connect"
 )
@@ -33,6 +34,9 @@ func (s *submission) prepare(ctx context.Context, here options.Process) (err err
 	if s.spec, err = s.network.describe(ctx, s.options, here, s.messages, s.cluster); err != nil {
 		return err
 	}
+	if err := s.checkWithheld(ctx); err != nil {
+		return err
+	}
 	if err := s.stage(ctx); err != nil {
 		return err
 	}
@@ -48,21 +52,19 @@ func (s *submission) patience() client.Patience {
 	return patienceOf(s.options, s.messages)
 }
 
-// submit submits the job exactly once, even if servers are lost meanwhile, and returns its number.
+// submit submits the job exactly once, even if servers are lost meanwhile, and returns its number. It waits
+// until the cluster answers, which takes long without a majority.
 func (s *submission) submit(ctx context.Context) (uint64, error) {
-	ctx = client.WithPatience(ctx, s.patience())
-	if err := s.checkWithheld(ctx); err != nil {
-		return 0, err
-	}
-	return s.network.submit(ctx, s.messages, s.cluster, s.spec)
+	return s.network.submit(client.WithPatience(ctx, s.patience()), s.messages, s.cluster, s.spec)
 }
 
 // checkWithheld refuses a job that must wait if the server is of an earlier version: it would
 // ignore --hold and --dependency, and run the job at once.
 func (s *submission) checkWithheld(ctx context.Context) error {
-	if !s.spec.GetHold() && len(s.spec.GetDependencies()) == 0 {
+	if !s.spec.GetHold() && len(s.spec.GetDependencies()) == 0 && s.options.Array.AtOnce == 0 {
 		return nil
 	}
+	ctx = client.WithPatience(ctx, s.patience())
 	reply, err := unlessInterrupted(ctx, func(ctx context.Context) (*connect.Response[scorev1.GetVersionResponse], error) {
 		return s.cluster.Cluster.GetVersion(ctx, connect.NewRequest(&scorev1.GetVersionRequest{}))
 	})
@@ -72,16 +74,47 @@ func (s *submission) checkWithheld(ctx context.Context) error {
 	return err
 }
 
-// detach submits the job, prints its number and does not wait for it.
+// detach submits the job, or those of an array, prints their numbers and does not wait for them.
 func (s *submission) detach(ctx context.Context) int {
-	id, err := s.submit(ctx)
-	if err != nil {
-		return s.messages.failUnlessInterrupted(err, unanswered)
+	var printed atomic.Uint32 // numbers
+	_, err := unlessInterrupted(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, s.detachAll(ctx, &printed) })
+	if err == nil {
+		return 0
+	}
+	code := s.messages.failUnlessInterrupted(err, unanswered)
+	if s.options.IsArray() {
+		s.messages.warn(fmt.Sprintf("the array has %d jobs, and %d were submitted", len(s.options.Array.Indexes), printed.Load()))
+	}
+	return code
+}
+
+// detachAll submits the jobs one after the other, so that they start in the order of their indexes.
+func (s *submission) detachAll(ctx context.Context, printed *atomic.Uint32) error {
+	if !s.options.IsArray() {
+		_, err := s.detachOne(ctx)
+		return err
+	}
+	var ids []uint64
+	for _, index := range s.options.Array.Indexes {
+		s.network.setIndex(s.options, s.spec, index, ids)
+		id, err := s.detachOne(ctx)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+		printed.Add(1)
+	}
+	return nil
+}
+
+func (s *submission) detachOne(ctx context.Context) (id uint64, err error) {
+	if id, err = s.submit(ctx); err != nil {
+		return 0, err
 	}
 	if _, err := fmt.Println(id); err != nil {
-		return s.messages.fail(fmt.Sprintf("job %d was submitted, but its number cannot be written: %v", id, err))
+		return 0, fmt.Errorf("job %d was submitted, but its number cannot be written: %w", id, err)
 	}
-	return 0
+	return id, nil
 }
 
 // attach submits the job and follows it to its end.
@@ -94,7 +127,7 @@ func (s *submission) attach(ctx context.Context, signals <-chan os.Signal) int {
 		return s.messages.failUnlessInterrupted(err, unsubmitted)
 	}
 	job.patience = s.patience()
-	if job.jobID, err = s.submit(ctx); err != nil {
+	if job.jobID, err = unlessInterrupted(ctx, s.submit); err != nil {
 		return s.messages.failUnlessInterrupted(err, unanswered)
 	}
 	job.display.SetJob(job.jobID, s.spec.GetName())

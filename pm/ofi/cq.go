@@ -155,6 +155,9 @@ func (c *CQ) Read(to []Entry) int {
 	c.refill()
 	head := *c.head
 	n := min(len(to), int(atomic.LoadUint64(c.tail)-head))
+	if n == 0 {
+		return 0
+	}
 	for i := range n {
 		to[i].set(&c.ring[(head+uint64(i))&uint64(len(c.ring)-1)])
 	}

@@ -132,7 +132,7 @@ func (d *Domain) at(port uint8) *Endpoint {
 }
 
 // onRemoteData puts the immediate data of a peer's write into the queue of the endpoint.
-func (d *Domain) onRemoteData(from *uct.EP, ports uct.Header, data uint64, length int) {
+func (d *Domain) onRemoteData(from *uct.EP, ports uct.Ports, data uint64, length int) {
 	e := d.at(ports.To)
 	if e == nil {
 		return

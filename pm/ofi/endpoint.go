@@ -85,11 +85,10 @@ func (e *Endpoint) Close() error {
 
 // transfer is an operation under way. The domain keeps ended ones for reuse.
 type transfer struct {
-	tag.Op
+	tag.Op  // first, so that it leads to the transfer
 	ep      *Endpoint
 	cq      *CQ
 	counter *Counter
-	context uintptr
 	flags   Flags // of the completion
 	wanted  bool  // a completion without error goes to the queue
 	length  uint64
@@ -101,12 +100,11 @@ func (e *Endpoint) newTransfer(context uintptr, flags Flags, cq *CQ, selective b
 	t := e.d.spare
 	if t == nil {
 		t = &transfer{}
-		t.OnDone = t.onDone // once for its life
+		t.OnDone = onDone // once for its life
 	} else {
 		e.d.spare = t.next
 	}
-	t.ep, t.cq, t.counter, t.context, t.flags = e, cq, counter, context, flags
-	t.Context = context
+	t.ep, t.cq, t.counter, t.Context, t.flags = e, cq, counter, context, flags
 	t.wanted = wanted(asked, selective)
 	if flags&Received == 0 {
 		e.under++
@@ -134,13 +132,17 @@ func (t *transfer) release() {
 }
 
 // onDone completes a message.
-func (t *transfer) onDone(o *tag.Op) {
+func onDone(o *tag.Op) {
+	t := transferOf(o)
 	switch {
 	case !t.wanted && o.Err == nil:
 	case t.flags&Received == 0:
-		t.cq.addSent(t.context, t.flags, uint64(o.Length), Errno(o.Err))
+		t.cq.addSent(o.Context, t.flags, uint64(o.Length), Errno(o.Err))
 	default:
-		t.addReceived(o)
+		if e := t.cq.next(); e != nil {
+			t.received(e)
+			t.cq.push()
+		}
 	}
 	t.counter.count(o.Err)
 	if o.Done() {
@@ -148,28 +150,23 @@ func (t *transfer) onDone(o *tag.Op) {
 	}
 }
 
-// addReceived puts the entry of a message that came into the queue.
-func (t *transfer) addReceived(o *tag.Op) {
-	e := t.cq.next()
-	if e == nil {
-		return
-	}
+// received fills the entry of a message that came.
+func (t *transfer) received(e *Entry) {
 	flags := t.flags
-	if o.HasData {
+	if t.HasData {
 		flags |= RemoteData
 	}
-	if !o.Last {
+	if !t.Last {
 		flags &^= MultiReceive
 	}
-	e.Context, e.Flags, e.Length, e.Buffer = t.context, flags, uint64(o.Length), pointerTo(o.Bytes)
-	e.Data, e.Tag, e.Source, e.Err = o.Data, o.Tag, t.ep.o.AV.address(o.From), Errno(o.Err)
-	t.cq.push()
+	e.Context, e.Flags, e.Length, e.Buffer = t.Context, flags, uint64(t.Length), pointerTo(t.Bytes)
+	e.Data, e.Tag, e.Source, e.Err = t.Data, t.Tag, t.ep.o.AV.address(t.From), Errno(t.Err)
 }
 
 // complete completes a one-sided operation.
 func (t *transfer) complete(err error) {
 	if t.wanted || err != nil {
-		t.cq.addSent(t.context, t.flags, t.length, Errno(err))
+		t.cq.addSent(t.Context, t.flags, t.length, Errno(err))
 	}
 	t.counter.count(err)
 	t.release()

@@ -32,7 +32,11 @@ func (e *Endpoint) Send(s Send) error {
 		s.Tag = 0
 	}
 	if s.Flags&Inject != 0 {
-		return e.inject(to, s, o, kind)
+		if err := e.inject(to, s.Tag, s.Buffer, o); err != nil {
+			return err
+		}
+		e.sent(s.Context, len(s.Buffer), s.Flags, kind)
+		return nil
 	}
 	switch err := e.tag.TrySend(to, s.Tag, s.Buffer, o); {
 	case err == nil:
@@ -50,16 +54,12 @@ func (e *Endpoint) Send(s Send) error {
 }
 
 // inject sends a copy.
-func (e *Endpoint) inject(to tag.Peer, s Send, o tag.SendOptions, kind Flags) error {
-	if len(s.Buffer) > InjectSize {
+func (e *Endpoint) inject(to tag.Peer, t uint64, data []byte, o tag.SendOptions) error {
+	if len(data) > InjectSize {
 		return ErrArgument
 	}
 	o.Sync = false
-	if err := e.tag.SendCopy(to, s.Tag, s.Buffer, o); err != nil {
-		return err
-	}
-	e.sent(s.Context, len(s.Buffer), s.Flags, kind)
-	return nil
+	return e.tag.SendCopy(to, t, data, o)
 }
 
 // sent completes a message that went at once.
@@ -102,10 +102,11 @@ func (e *Endpoint) Receive(r Receive) error {
 	if r.Flags&Claim != 0 {
 		return e.ReceiveClaimed(r, Answer{})
 	}
-	c, kind, err := e.criteria(r.From, r.Tag, r.Ignore, r.Flags)
+	from, err := e.o.AV.source(r.From)
 	if err != nil {
 		return err
 	}
+	c, kind := criteria(from, r.Tag, r.Ignore, r.Flags)
 	t := e.newTransfer(r.Context, kind, e.o.Receive, e.o.SelectiveReceive, r.Flags, e.o.Receives)
 	if r.Flags&MultiReceive != 0 {
 		t.flags |= MultiReceive
@@ -115,12 +116,11 @@ func (e *Endpoint) Receive(r Receive) error {
 }
 
 // criteria returns which messages match, and the kind of the completion.
-func (e *Endpoint) criteria(of Address, t, ignore uint64, asked Flags) (tag.Criteria, Flags, error) {
-	from, err := e.o.AV.source(of)
+func criteria(from tag.Peer, t, ignore uint64, asked Flags) (tag.Criteria, Flags) {
 	if asked&Tagged == 0 {
-		return tag.Criteria{Space: tag.Untagged, Source: from, Ignore: ^uint64(0)}, Message | Received, err
+		return tag.Criteria{Space: tag.Untagged, Source: from, Ignore: ^uint64(0)}, Message | Received
 	}
-	return tag.Criteria{Source: from, Tag: t, Ignore: ignore}, Tagged | Received, err
+	return tag.Criteria{Source: from, Tag: t, Ignore: ignore}, Tagged | Received
 }
 
 // Peeked is the result of a peek.
@@ -132,10 +132,11 @@ type Peeked struct {
 // Peek is Receive with Peek. If no message is there it polls the network for one, and without
 // progress it does not.
 func (e *Endpoint) Peek(r Receive, progress bool) (p Peeked, err error) {
-	c, kind, err := e.criteria(r.From, r.Tag, r.Ignore, r.Flags)
+	from, err := e.o.AV.source(r.From)
 	if err != nil {
 		return p, err
 	}
+	c, kind := criteria(from, r.Tag, r.Ignore, r.Flags)
 	h := e.tag.Probe(c)
 	if h == nil && progress {
 		p.Busy = e.d.Progress() > 0
@@ -169,10 +170,11 @@ func (e *Endpoint) completePeek(h *tag.Held, c tag.Criteria, r Receive, kind Fla
 
 // ReceiveClaimed is Receive with Claim, and answers the message's sender.
 func (e *Endpoint) ReceiveClaimed(r Receive, a Answer) error {
-	_, kind, err := e.criteria(r.From, r.Tag, r.Ignore, r.Flags)
+	from, err := e.o.AV.source(r.From)
 	if err != nil {
 		return err
 	}
+	_, kind := criteria(from, r.Tag, r.Ignore, r.Flags)
 	h := e.claimed[r.Context]
 	if h == nil {
 		return ErrArgument

@@ -7,15 +7,29 @@ import (
 
 // onEager takes a message whose bytes come along.
 func (s *Stack) onEager(p *uct.Packet) {
-	peer, e := s.from(p), s.endpoint(p.To)
-	v, head, err := eagerOf(p)
-	if err != nil || e == nil {
-		refuse(p, err)
+	peer, e := s.known(p.Source), s.endpoint(p.To)
+	if peer == nil {
+		peer = s.from(p)
+	}
+	tag, there := p.Word()
+	v, head := envelope{tag: tag, length: p.Len() - eagerHead, word: uint64(p.Bits & bitSpace)}, eagerHead
+	if !there || p.Bits&(bitData|bitSync) != 0 {
+		var err error
+		if v, head, err = eagerOf(p); err != nil {
+			refuse(p, err)
+			return
+		}
+	}
+	if e == nil {
+		p.EP.Violated()
 		return
 	}
 	peer.credit.onLimit(p.Arg)
-	units, ok := s.admit(peer, v, p.Bits&bitWant != 0)
-	if !ok {
+	units := uint32(0) // none beyond the window
+	if p.Bits&bitWant == 0 {
+		units = unitsOf(v.length)
+	}
+	if units > 0 && !peer.window.onArrival(units) || units == 0 && !s.admitBeyond(peer, v) {
 		p.EP.Violated()
 		return
 	}
@@ -33,35 +47,43 @@ func (s *Stack) onEager(p *uct.Packet) {
 	}
 	o.take(v, from)
 	n, err := p.CopyTo(o.buf, head)
-	s.settle(peer, units, v.length)
+	if units > 0 {
+		peer.window.free(units)
+		if peer.gone || peer.window.due() {
+			s.onFreed(peer, units)
+		}
+	} else {
+		peer.freedBeyond(v.length)
+	}
 	if v.sync() {
 		s.sendTaken(peer, v.number(), 0)
 	}
 	o.received(n, err)
 }
 
-// admit counts an eager message of a peer, and returns its units of the window. One beyond the window
-// has none, and counts as an offer. It is false if the peer broke the protocol.
-func (s *Stack) admit(p *peer, v envelope, beyond bool) (units uint32, ok bool) {
-	if !beyond {
-		units = unitsOf(v.length)
-		return units, p.window.onArrival(units)
-	}
+// admitBeyond counts an eager message beyond the window, as an offer. It is false if the peer broke
+// the protocol.
+func (s *Stack) admitBeyond(p *peer, v envelope) bool {
 	cost := beyondCost(v.length)
 	if !v.sync() || v.length > maxBeyond || p.offers >= maxOffers || p.beyondKept+cost > maxBeyondBytes {
-		return 0, false
+		return false
 	}
 	p.offers++
 	p.beyondKept += cost
 	s.widen(p)
-	return 0, true
+	return true
 }
 
-// settle undoes admit when the message is not kept any more.
+// freedBeyond undoes admitBeyond when the message is not kept any more.
+func (p *peer) freedBeyond(length int) {
+	p.offers--
+	p.beyondKept -= beyondCost(length)
+}
+
+// settle records that an eager message is not kept any more.
 func (s *Stack) settle(p *peer, units uint32, length int) {
 	if units == 0 {
-		p.offers--
-		p.beyondKept -= beyondCost(length)
+		p.freedBeyond(length)
 		return
 	}
 	s.freed(p, units)

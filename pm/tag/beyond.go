@@ -33,7 +33,7 @@ func (o *Op) sendBeyond(v envelope) error {
 	o.id = s.sends.Add(o)
 	v = v.numbered(o.id)
 	limit := p.window.limit()
-	h := uct.Header{ID: idEager, To: o.peer.Port, From: o.ep.port, Bits: v.bits() | bitWant, Arg: limit}
+	h := uct.Header{ID: idEager, Ports: uct.Ports{To: o.peer.Port, From: o.ep.port}, Bits: v.bits() | bitWant, Arg: limit}
 	if err := p.sendWithHead(h, v, o.buf); err != nil {
 		s.sends.Remove(o.id)
 		if err != uct.ErrAgain { //nolint:errorlint // this very value

@@ -13,12 +13,15 @@ func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error
 		return errNarrow
 	}
 	limit := p.window.limit()
-	h := uct.Header{ID: idEager, To: port, From: e.port, Bits: v.bits(), Arg: limit}
+	h := uct.Header{ID: idEager, Ports: uct.Ports{To: port, From: e.port}, Bits: v.bits(), Arg: limit}
 	var err error
-	if v.hasData() || v.sync() {
-		err = p.sendWithHead(h, v, data)
-	} else {
+	switch {
+	case !v.hasData() && !v.sync():
 		err = p.ep.SendWord(h, v.tag, data)
+	case !v.sync():
+		err = p.ep.SendWords(h, v.tag, v.data, data)
+	default:
+		err = p.sendWithHead(h, v, data)
 	}
 	if err != nil {
 		p.credit.used -= units
@@ -29,7 +32,7 @@ func (e *Endpoint) sendEager(p *peer, port uint8, v envelope, data []byte) error
 	return nil
 }
 
-// sendWithHead sends an eager message that says more of itself than its tag.
+// sendWithHead sends an eager message whose receiver says when a receive took it.
 func (p *peer) sendWithHead(h uct.Header, v envelope, data []byte) error {
 	buf, err := p.ep.Reserve(h, v.headLength()+len(data))
 	if err != nil {

@@ -97,9 +97,9 @@ func TestForgedMessages(t *testing.T) {
 		"a synchronous one without its number": {[][]byte{packet(uct.Header{ID: idEager, Bits: 0x10}, 1)}, true},
 		"one with data, without its number":    {[][]byte{packet(uct.Header{ID: idEager, Bits: 0x12}, 1, 2)}, true},
 		"a synchronous one of any number":      {[][]byte{packet(uct.Header{ID: idEager, Bits: 0x10}, 1, far)}, false},
-		"one for no port":                      {[][]byte{packet(uct.Header{ID: idEager, To: tag.Ports}, 1)}, true},
+		"one for no port":                      {[][]byte{packet(uct.Header{ID: idEager, Ports: uct.Ports{To: tag.Ports}}, 1)}, true},
 		"one of a space of no kind":            {[][]byte{packet(uct.Header{ID: idEager, Bits: 0xe8}, 1)}, false},
-		"one for a port that is not open":      {[][]byte{packet(uct.Header{ID: idEager, To: 9}, 1)}, false},
+		"one for a port that is not open":      {[][]byte{packet(uct.Header{ID: idEager, Ports: uct.Ports{To: 9}}, 1)}, false},
 		"eager beyond the window":              {[][]byte{eager(10_000), eager(10_000)}, true},
 		"one beyond the window, of no number":  {[][]byte{packet(uct.Header{ID: idEager, Bits: 4}, 5)}, true},
 		"a long one beyond the window":         {[][]byte{append(packet(uct.Header{ID: idEager, Bits: 0x14}, 5, 1), make([]byte, 4097)...)}, true},
@@ -107,7 +107,7 @@ func TestForgedMessages(t *testing.T) {
 		"long ones within it":                  {slices.Repeat([][]byte{append(packet(uct.Header{ID: idEager, Bits: 0x14}, 5, 1), make([]byte, 4096)...)}, 8), false},
 		"a short one beyond the window":        {[][]byte{append(packet(uct.Header{ID: idEager, Bits: 0x14}, 5, 1), make([]byte, 256)...)}, false},
 		"an offer cut short":                   {[][]byte{packet(offer, 5, 100, 0, 0)}, true},
-		"an offer for no port":                 {[][]byte{packet(uct.Header{ID: idOffer, To: 200}, 5, 1, 0, 0, 0)}, true},
+		"an offer for no port":                 {[][]byte{packet(uct.Header{ID: idOffer, Ports: uct.Ports{To: 200}}, 5, 1, 0, 0, 0)}, true},
 		"an offer of an absurd length":         {[][]byte{packet(offer, 5, far, 0, 0, 0)}, true},
 		"taken, what was not offered":          {[][]byte{packet(uct.Header{ID: idTaken, Arg: 0}), packet(uct.Header{ID: idTaken, Arg: 1 << 31})}, false},
 		"a window of no size":                  {[][]byte{packet(uct.Header{ID: idWindow})}, false},
@@ -226,7 +226,9 @@ func TestPeerLostWhileItsMessagesAreHeld(t *testing.T) {
 func randomPacket(r *rand.Rand) []byte {
 	values := []uint64{0, 1, 5, 8, 63, 64, 100, 4096, 1 << 20, 1 << 40, 1 << 47, 1<<47 + 1, 1 << 62, 1 << 63, ^uint64(0), r.Uint64()}
 	pick := func() uint64 { return values[r.IntN(len(values))] }
-	h := uct.Header{ID: idEager + uint8(r.IntN(4)), To: uint8(r.IntN(3)), From: uint8(r.IntN(20)), Bits: uint8(r.IntN(32)), Arg: uint32(pick())}
+	h := uct.Header{ID: idEager + uint8(r.IntN(4))}
+	h.Ports = uct.Ports{To: uint8(r.IntN(3)), From: uint8(r.IntN(20))}
+	h.Bits, h.Arg = uint8(r.IntN(32)), uint32(pick())
 	if r.IntN(30) == 0 {
 		h.To = uint8(r.Uint32())
 	}

@@ -13,7 +13,7 @@ func (o *Op) offer(v envelope, want bool) error {
 		bits |= bitWant
 	}
 	o.id = s.sends.Add(o)
-	buf, err := p.ep.Reserve(uct.Header{ID: idOffer, To: o.peer.Port, From: e.port, Bits: bits, Arg: o.id}, n)
+	buf, err := p.ep.Reserve(uct.Header{ID: idOffer, Ports: uct.Ports{To: o.peer.Port, From: e.port}, Bits: bits, Arg: o.id}, n)
 	if err == nil {
 		o.exposed = s.md.Expose(o.buf)
 		putOffer(buf, v, o.exposed)

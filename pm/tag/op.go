@@ -108,11 +108,17 @@ func (o *Op) Done() bool { return o.state == idle }
 
 // finish ends the operation.
 func (o *Op) finish(err error) {
-	o.state, o.Err, o.buf = idle, err, nil
 	if o.copied {
+		o.state, o.Err, o.buf = idle, err, nil
 		o.ep.stack.recycle(o)
 		return
 	}
+	o.end(err)
+}
+
+// end is finish of an operation of the caller's.
+func (o *Op) end(err error) {
+	o.state, o.Err, o.buf = idle, err, nil
 	if o.OnDone != nil {
 		o.OnDone(o)
 	}

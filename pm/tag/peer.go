@@ -19,9 +19,17 @@ type peer struct {
 	gone   bool // nothing more comes
 }
 
+// known returns the state of a rank; nil before the first message.
+func (s *Stack) known(rank int) *peer {
+	if uint(rank) < uint(len(s.peers)) {
+		return s.peers[rank]
+	}
+	return nil
+}
+
 func (s *Stack) peer(rank int) (*peer, error) {
-	if uint(rank) < uint(len(s.peers)) && s.peers[rank] != nil {
-		return s.peers[rank], nil
+	if p := s.known(rank); p != nil {
+		return p, nil
 	}
 	return s.newPeer(rank)
 }

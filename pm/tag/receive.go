@@ -83,7 +83,7 @@ func (o *Op) received(n int, err error) {
 		o.endPart(err)
 		return
 	}
-	o.finish(err)
+	o.end(err)
 }
 
 // takeHeld gives a receive a message that came before it.

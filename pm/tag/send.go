@@ -25,9 +25,12 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 	if err := e.ready(o); err != nil {
 		return err
 	}
-	p, err := e.target(to)
-	if err != nil {
-		return err
+	p := e.stack.known(int(to.Rank))
+	if p == nil || to.Port >= Ports {
+		var err error
+		if p, err = e.target(to); err != nil {
+			return err
+		}
 	}
 	if err := p.ep.Err(); err != nil {
 		return err
@@ -35,16 +38,17 @@ func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOp
 	if len(data) > uct.MaxRMA {
 		return uct.ErrTooLong
 	}
-	o.Result = Result{Tag: tag, Length: len(data), Data: opts.Data, HasData: opts.HasData}
 	v := newEnvelope(tag, len(data), opts)
 	if opts.Sync {
+		o.Result = v.sent()
 		o.ep, o.peer, o.to, o.space, o.buf, o.sync = e, to, p, opts.Space, data, true
 		if err := o.sendSync(v); err != nil {
 			o.goOn(v, err)
 		}
 		return nil
 	}
-	err = e.sendEager(p, to.Port, v, data)
+	err := e.sendEager(p, to.Port, v, data)
+	o.Result = v.sent() // now, since the peer is already at work
 	if err == nil {
 		if o.OnDone != nil {
 			o.OnDone(o)
@@ -65,17 +69,21 @@ func (e *Endpoint) TrySend(to Peer, tag uint64, data []byte, opts SendOptions) e
 	if opts.Sync {
 		return uct.ErrAgain // an operation is to wait for its receiver
 	}
-	p, err := e.target(to)
-	if err != nil {
-		return err
+	p := e.stack.known(int(to.Rank))
+	if p == nil || to.Port >= Ports {
+		var err error
+		if p, err = e.target(to); err != nil {
+			return err
+		}
 	}
-	err = e.sendEager(p, to.Port, newEnvelope(tag, len(data), opts), data)
+	err := e.sendEager(p, to.Port, newEnvelope(tag, len(data), opts), data)
 	if err == errNarrow || err == errOffer { //nolint:errorlint // these very values
 		return uct.ErrAgain
 	}
 	return err
 }
 
+// target returns the state of a peer to which a message goes.
 func (e *Endpoint) target(to Peer) (*peer, error) {
 	if to.Port >= Ports {
 		return nil, ErrPort
@@ -89,12 +97,15 @@ func (e *Endpoint) SendCopy(to Peer, tag uint64, data []byte, opts SendOptions) 
 	if !e.open {
 		return ErrClosed
 	}
-	p, err := e.target(to)
-	if err != nil {
-		return err
+	p := e.stack.known(int(to.Rank))
+	if p == nil || to.Port >= Ports {
+		var err error
+		if p, err = e.target(to); err != nil {
+			return err
+		}
 	}
 	v := newEnvelope(tag, len(data), opts)
-	err = e.sendEager(p, to.Port, v, data)
+	err := e.sendEager(p, to.Port, v, data)
 	if err == nil || !begins(err) {
 		return err
 	}

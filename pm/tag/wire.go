@@ -52,6 +52,11 @@ func newEnvelope(tag uint64, length int, o SendOptions) envelope {
 	return v
 }
 
+// sent is the result of a send.
+func (v envelope) sent() Result {
+	return Result{Tag: v.tag, Length: v.length, Data: v.data, HasData: v.hasData()}
+}
+
 func (v envelope) space() Space { return Space(v.bits() & bitSpace) }
 
 func (v envelope) hasData() bool { return v.bits()&bitData != 0 }

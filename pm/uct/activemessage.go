@@ -24,6 +24,14 @@ func (e *EP) SendWord(h Header, word uint64, data []byte) error {
 	return e.sendHead(pm.Head{First: h.word(), Second: word, Words: 2}, data)
 }
 
+// SendWords is SendWord with a second word; one cache line has room for 24 bytes of data.
+func (e *EP) SendWords(h Header, first, second uint64, data []byte) error {
+	if err := e.ready(); err != nil {
+		return err
+	}
+	return e.sendHead(pm.Head{First: h.word(), Second: first, Third: second, Words: 3}, data)
+}
+
 func (e *EP) sendHead(h pm.Head, data []byte) error {
 	if e.other != nil {
 		return e.sendHeadOther(h, data)

@@ -114,7 +114,7 @@ const (
 )
 
 func (e *EP) sendAtomicRequest(o *op) bool {
-	buf, err := e.reserve(Header{ID: idAtomic, To: o.remote.Port, Arg: o.id}, atomicHead+len(o.buf))
+	buf, err := e.reserve(Header{ID: idAtomic, Ports: Ports{To: o.remote.Port}, Arg: o.id}, atomicHead+len(o.buf))
 	if err != nil {
 		return false
 	}

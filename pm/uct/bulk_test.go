@@ -31,7 +31,7 @@ func TestBulk(t *testing.T) {
 			ep := j.ep(t, 0, 1)
 			var d done
 			notified := 0
-			j[1].iface.HandleData(func(_ *uct.EP, _ uct.Header, data uint64, length int) {
+			j[1].iface.HandleData(func(_ *uct.EP, _ uct.Ports, data uint64, length int) {
 				if notified++; data != 7 || length != size || !bytes.Equal(to, source) {
 					t.Errorf("data %d, length %d", data, length)
 				}

@@ -279,7 +279,7 @@ func interesting(r *rand.Rand, v *victim) uint64 {
 
 // randomPacket is close to what a peer sends.
 func randomPacket(r *rand.Rand, v *victim) []byte {
-	h := uct.Header{ID: uint8(r.IntN(15)), To: uint8(r.Uint32()), Bits: uint8(r.IntN(7)), Arg: uint32(interesting(r, v))}
+	h := uct.Header{ID: uint8(r.IntN(15)), Ports: uct.Ports{To: uint8(r.Uint32())}, Bits: uint8(r.IntN(7)), Arg: uint32(interesting(r, v))}
 	words := make([]uint64, r.IntN(9))
 	for i := range words {
 		words[i] = interesting(r, v)

@@ -35,7 +35,7 @@ type Iface struct {
 	empty        int // calls of Progress in a row that found nothing
 	// crowded: the ranks on this node have fewer CPUs than they are.
 	crowded bool
-	onData  func(ep *EP, ports Header, data uint64, length int)
+	onData  func(ep *EP, ports Ports, data uint64, length int)
 	onGone  func(ep *EP, err error)
 
 	bulk   bulk
@@ -105,9 +105,8 @@ func (i *Iface) Handle(id uint8, h Handler) {
 	i.handlers[id] = h
 }
 
-// HandleData sets the function that is called after a Put with immediate data has arrived here. Of
-// the header only To and From are set.
-func (i *Iface) HandleData(f func(ep *EP, ports Header, data uint64, length int)) { i.onData = f }
+// HandleData sets the function that is called after a Put with immediate data has arrived here.
+func (i *Iface) HandleData(f func(ep *EP, ports Ports, data uint64, length int)) { i.onData = f }
 
 // HandleGone sets the function that is called once when a peer is lost: it died, closed its end, or
 // broke the protocol.

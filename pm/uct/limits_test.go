@@ -42,7 +42,7 @@ func TestMaxRMA(t *testing.T) {
 func TestLengthOfPut(t *testing.T) {
 	v := newVictim(t, 1, 2)
 	got := 0
-	v.job[1].iface.HandleData(func(_ *uct.EP, _ uct.Header, _ uint64, length int) { got = length })
+	v.job[1].iface.HandleData(func(_ *uct.EP, _ uct.Ports, _ uint64, length int) { got = length })
 	v.send(t, packet(uct.Header{ID: uct.IDPut, Bits: uct.Bit | 5<<2, Arg: 3}, 7, 0, 1))
 	v.settle(t)
 	if got != 5<<32+3 {

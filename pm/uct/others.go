@@ -115,6 +115,10 @@ func (e *EP) sendHeadOther(h pm.Head, data []byte) error {
 		binary.LittleEndian.PutUint64(buf, h.Second)
 		buf = buf[8:]
 	}
+	if h.Words > 2 {
+		binary.LittleEndian.PutUint64(buf, h.Third)
+		buf = buf[8:]
+	}
 	copy(buf, data)
 	return e.commitOther()
 }

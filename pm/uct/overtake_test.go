@@ -90,7 +90,7 @@ func TestPutFollowsGets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			j[1].iface.HandleData(func(*uct.EP, uct.Header, uint64, int) { clear(r.Bytes()) })
+			j[1].iface.HandleData(func(*uct.EP, uct.Ports, uint64, int) { clear(r.Bytes()) })
 			ep, got := j.ep(t, 0, 1), make([]byte, size)
 			var d done
 			if err := ep.Get(got, uct.Remote{Key: r.Key()}, &d); err != nil {

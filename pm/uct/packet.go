@@ -10,12 +10,20 @@ const HeadBytes = 8
 
 // Header begins each message. With up to 40 bytes of payload a message inside a node is one cache
 // line.
+//
+// It has four fields, the most that the compiler keeps in registers: a header written byte by byte
+// and read as one word would wait until all earlier stores are done.
 type Header struct {
-	ID   uint8 // handler at the receiver: FirstID to LastID
-	To   uint8 // port at the receiver; ports are the user's
-	From uint8 // port at the sender
+	ID uint8 // handler at the receiver: FirstID to LastID
+	Ports
 	Bits uint8 // the handler's
 	Arg  uint32
+}
+
+// Ports are the user's.
+type Ports struct {
+	To   uint8 // at the receiver
+	From uint8 // at the sender
 }
 
 // Identifiers of active messages. Those below FirstID are the package's own.
@@ -30,7 +38,7 @@ func (h Header) word() uint64 {
 
 func headerOf(word uint64) Header {
 	return Header{
-		ID: uint8(word), To: uint8(word >> 8), From: uint8(word >> 16), Bits: uint8(word >> 24), Arg: uint32(word >> 32),
+		ID: uint8(word), Ports: Ports{uint8(word >> 8), uint8(word >> 16)}, Bits: uint8(word >> 24), Arg: uint32(word >> 32),
 	}
 }
 
@@ -50,6 +58,14 @@ func (p *Packet) Len() int { return p.length }
 
 // whole reports whether all of the payload was there when the message was met.
 func (p *Packet) whole() bool { return len(p.there) == p.length }
+
+// Word returns the first word of the payload, if it was there when the message was met.
+func (p *Packet) Word() (word uint64, there bool) {
+	if len(p.there) < 8 {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(p.there), true
+}
 
 // Head returns the leading bytes of the payload that have arrived.
 func (p *Packet) Head() []byte {

@@ -69,7 +69,7 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 		}
 	}
 	how := uint64(o.token) | uint64(port)<<32 | uint64(e.iface.bulk.weigh())<<48
-	h := Header{ID: idAsk, To: to, Bits: bits, Arg: o.id}
+	h := Header{ID: idAsk, Ports: Ports{To: to}, Bits: bits, Arg: o.id}
 	if !e.sendWords(h, o.remote.Key, o.remote.Offset, uint64(len(o.data)), at, n, how) {
 		return false
 	}
@@ -216,7 +216,7 @@ func (e *EP) finishFill(o *op, err error) {
 	if err != nil {
 		return
 	}
-	h := Header{To: o.remote.Port, From: o.remote.From}
+	h := Header{Ports: Ports{o.remote.Port, o.remote.From}}
 	if o.hasImmediate {
 		h.Bits = bitData
 	}

@@ -84,7 +84,7 @@ func (e *EP) sendPiece(o *op) bool {
 		head, bits = putDataHead, bitData
 	}
 	length := uint64(len(o.data))
-	h := Header{ID: idPut, To: o.remote.Port, From: o.remote.From, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
+	h := Header{ID: idPut, Ports: Ports{o.remote.Port, o.remote.From}, Bits: bits | uint8(length>>32)<<lengthAt, Arg: uint32(length)}
 	buf, err := e.reserve(h, head+size)
 	if err != nil {
 		return false
@@ -143,7 +143,7 @@ func (e *EP) sendGet(o *op) bool {
 	if o.transfer == byCopy {
 		to = address(o.data)
 	}
-	return e.sendWords(Header{ID: idGet, To: o.remote.Port, Arg: o.id}, o.remote.Key, o.remote.Offset, uint64(len(o.data)), to)
+	return e.sendWords(Header{ID: idGet, Ports: Ports{To: o.remote.Port}, Arg: o.id}, o.remote.Key, o.remote.Offset, uint64(len(o.data)), to)
 }
 
 // sendPutWords sends a put whose bytes do not go along. The last word is immediate data, which is
@@ -153,7 +153,7 @@ func (e *EP) sendPutWords(id uint8, o *op, words ...uint64) bool {
 	if !o.hasImmediate {
 		bits, words = 0, words[:len(words)-1]
 	}
-	return e.sendWords(Header{ID: id, To: o.remote.Port, From: o.remote.From, Bits: bits}, words...)
+	return e.sendWords(Header{ID: id, Ports: Ports{o.remote.Port, o.remote.From}, Bits: bits}, words...)
 }
 
 // sendWords sends a message with a payload of words.

@@ -64,7 +64,7 @@ func (e *EP) notePut(p Header, r *Region, length int, immediate uint64) {
 		r.notify(e, p.To, RemoteWrite, length)
 	}
 	if p.Bits&bitData != 0 && e.iface.onData != nil {
-		e.iface.onData(e, Header{To: p.To, From: p.From}, immediate, length)
+		e.iface.onData(e, p.Ports, immediate, length)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestActiveMessages(t *testing.T) {
 		for i, size := range []int{0, 1, 8, 40, 41, 5000, j[0].iface.Attr().MaxMessage} {
 			data := localtest.RandomBytes(size)
 			want = append(want, data)
-			h := uct.Header{ID: firstID, From: 3, To: 5, Bits: 7, Arg: uint32(i)}
+			h := uct.Header{ID: firstID, Ports: uct.Ports{To: 5, From: 3}, Bits: 7, Arg: uint32(i)}
 			j.retry(t, func() error { return ep.Send(h, data) })
 		}
 		j.until(t, func() bool { return len(got) == len(want) })
@@ -187,7 +187,7 @@ func TestImmediateData(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []uint64
-		j[1].iface.HandleData(func(ep *uct.EP, h uct.Header, data uint64, length int) {
+		j[1].iface.HandleData(func(ep *uct.EP, h uct.Ports, data uint64, length int) {
 			got = append(got, uint64(ep.Rank()), uint64(h.From), uint64(h.To), data, uint64(length))
 			if !bytes.Equal(r.Bytes()[length-4:length], []byte("tail")) {
 				t.Error("the data came before the bytes")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSendWord: a word and data come as one payload, whatever the length, between messages of Send.
+// TestSendWord: one or two words and data come as one payload, whatever the length, between messages of Send.
 func TestSendWord(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		var got [][]byte
@@ -23,11 +23,14 @@ func TestSendWord(t *testing.T) {
 		ep := j.ep(t, 0, 1)
 		var want [][]byte
 		h := func() uct.Header { return uct.Header{ID: firstID, Arg: uint32(len(want))} }
-		for _, n := range []int{0, 1, 7, 8, 9, 31, 32, 33, 40, 41, 100, 5000, 60000} {
+		for _, n := range []int{0, 1, 7, 8, 9, 23, 24, 25, 31, 32, 33, 40, 41, 100, 5000, 60000} {
 			data := bytes.Repeat([]byte{byte(n)}, n)
 			word := uint64(n) * 0x0101_0101_0101_0101
 			j.retry(t, func() error { return ep.SendWord(h(), word, data) })
 			want = append(want, append(binary.LittleEndian.AppendUint64(nil, word), data...))
+			j.retry(t, func() error { return ep.SendWords(h(), word, ^word, data) })
+			words := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, word), ^word)
+			want = append(want, append(words, data...))
 			j.retry(t, func() error { return ep.Send(h(), data) })
 			want = append(want, data)
 		}

@@ -189,7 +189,7 @@ func (l *Leader) RankStates(ctx context.Context, id uint64, caller Caller) ([]*s
 func (l *Leader) Explain(ctx context.Context, id uint64, caller Caller) (*scorev1.ExplainJobResponse, error) {
 	explained, err := observe(ctx, l, func(c *controller) *scorev1.ExplainJobResponse {
 		if j := c.jobs[id]; j != nil && j.state != done {
-			return c.explain(j)
+			return c.explainTo(caller, j)
 		}
 		return nil
 	})

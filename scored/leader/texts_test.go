@@ -145,3 +145,24 @@ func TestSentencesOfAgentsAreOneLine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestExplainHasWarnings: nobody is attached to a detached job, so its owner finds there what keeps it from
+// starting. Others do not: the sentence may be the program's.
+func TestExplainHasWarnings(t *testing.T) {
+	w := newWorld(t)
+	w.connect(hello("n1", 2))
+	id, err := w.submit(jobSpec(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = "node n1 has been opening out for 5s"
+	w.receive("n1", &agentpb.AgentMessage{Message: &agentpb.AgentMessage_Note{Note: &agentpb.JobNote{JobId: id, Text: text}}})
+	for _, c := range []struct {
+		caller Caller
+		want   bool
+	}{{owner, true}, {Caller{UID: 99, Role: scorev1.Role_ROLE_OPERATOR}, true}, {stranger, false}} {
+		if lines := w.b.explainTo(c.caller, w.b.jobs[id]).GetLines(); slices.Contains(lines, text) != c.want {
+			t.Errorf("%+v is told %q", c.caller, lines)
+		}
+	}
+}

@@ -84,6 +84,16 @@ func reasonWords(reasons []gang.Reason) string {
 	return strings.Join(words, " and ")
 }
 
+// explainTo returns sentences about why a job waits or where it runs, and, for its owner and operators, the
+// warnings that an attached scrun has shown.
+func (c *controller) explainTo(caller Caller, j *job) *scorev1.ExplainJobResponse {
+	reply := c.explain(j)
+	if caller.controls(j.user) {
+		reply.Lines = append(reply.Lines, j.notes...)
+	}
+	return reply
+}
+
 func (c *controller) explain(j *job) *scorev1.ExplainJobResponse {
 	if j.state == queued && j.withheld() {
 		return j.explainWithheld()

@@ -122,7 +122,7 @@ func TestBadSpecs(t *testing.T) {
 		{
 			"odd pattern",
 			func(s *scorev1.JobSpec) { s.StderrPattern = "e-%q" },
-			`the file name for standard error, "e-%q": invalid file name: %q is unknown; there are %t (rank), %N (node), %j (job), %x (job's name) and %%`,
+			`the file name for standard error, "e-%q": invalid file name: %q is unknown; there are %t (rank), %N (node), %j (job), %x (job's name), %a (index of --array) and %%`,
 		},
 		{"pattern ends in %", func(s *scorev1.JobSpec) { s.StdinPattern = "50%" }, `the file name for standard input, "50%"`},
 		{

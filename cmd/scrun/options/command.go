@@ -40,7 +40,8 @@ const example = `  scrun -n 4 ./a.out                    four ranks
 
 On a cluster ('scored dev --nodes 2' makes one on this machine):
   scrun -N 2 -n 8 -l ./a.out            two nodes, lines labelled with ranks
-  scrun -d -n 4 ./a.out                 detached: prints the job's number`
+  scrun -d -n 4 ./a.out                 detached: prints the job's number
+  scrun -d -a 0-9 -o out.%a ./a.out     ten jobs, each with a SCORE_ARRAY_INDEX`
 
 // Command returns scrun's command. It calls run for every valid command line.
 func Command(run func(*Options) error) *cobra.Command {
@@ -127,7 +128,12 @@ func (o *Options) addSize(flags *pflag.FlagSet) {
 }
 
 func (o *Options) addPlacement(flags *pflag.FlagSet) {
-	flags.VarP(newParsed(&o.Hosts, "nodes", cmdline.ParseNodes), "nodelist", "w", "nodes that the job must use: n1,n2 or n[1-4]")
+	flags.VarP(
+		newParsed(&o.Hosts, "nodes", parseHosts),
+		"nodelist",
+		"w",
+		"nodes that the job must use: n1,n2 or n[1-4], or with a slash in it (./hosts) a file with a node on each line",
+	)
 	flags.VarP(newParsed(&o.Excluded, "nodes", parseExcluded), "exclude", "x", "nodes that the job must not get, as for --nodelist")
 	flags.VarP(
 		newParsed(&o.Distribution, "how", parseDistribution),
@@ -146,6 +152,12 @@ func (o *Options) addPlacement(flags *pflag.FlagSet) {
 		"dependency",
 		"start after other jobs, as in afterok:7:8,after:9: after they have started (after), ended (afterany), ended with exit code 0 (afterok) or another one (afternotok); if that becomes impossible, the job is cancelled",
 	)
+	flags.VarP(
+		newParsed(&o.Array, "indexes", cmdline.ParseArray),
+		"array",
+		"a",
+		"with --detach, submit a job for each index, as in 0-9, 1,3,7 or 0-100:10, and print their numbers; each has its index in SCORE_ARRAY_INDEX, and %a stands for it in names of files; with %4 behind the indexes at most 4 of the jobs run at once: each starts after the fourth before it has ended",
+	)
 	flags.BoolVar(&o.Exclusive, "exclusive", false, "do not share the nodes with other jobs, neither in space nor in time")
 	flags.BoolVarP(&o.Oversubscribe, "oversubscribe", "s", false, "allow more ranks on a node than it has CPUs (default in a cluster of scored dev or scrun)")
 }
@@ -163,7 +175,7 @@ func (o *Options) addStreams(flags *pflag.FlagSet) {
 		"output",
 		"o",
 		"",
-		"where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank (%3t with three digits), %N the node, %j the job, %x its name",
+		"where output goes `to`: all (the default), none, one rank's number, or a file; in its name %t is the rank (%3t with three digits), %N the node, %j the job, %x its name, %a its index in an array",
 	)
 	flags.StringVarP(&o.errors, "error", "e", "", "where error output goes `to`, as for --output (default: this terminal, or the file of --output)")
 	flags.BoolVarP(&o.Label, "label", "l", false, "put the rank before every line")

@@ -34,12 +34,11 @@ var foreign = map[string]string{
 	"exact":    "-c sets the number of CPUs of each rank",
 	"overlap":  "jobs share nodes and CPUs by taking turns, without an option",
 	"share":    "jobs share nodes and CPUs by taking turns, without an option",
-	"nodefile": "-w names the nodes to use", "F": "-w names the nodes to use",
-	"hostfile": "-w names the nodes to use", "machinefile": "-w names the nodes to use",
+	"nodefile": nodeFile, "F": nodeFile,
+	"hostfile": nodeFile, "machinefile": nodeFile,
 	"host":     "-w names the nodes to use",
 	"relative": "-w names the nodes to use", "r": "-w names the nodes to use",
 	"contiguous": noShape, "switches": noShape, "spread-job": noShape, "use-min-nodes": noShape, "tmp": noShape,
-	"array": jobArrays, "a": jobArrays,
 	"begin": noLater, "b": noLater, "immediate": noLater, "I": noLater, "deadline": noLater, "delay-boot": noLater,
 	"P": "--dependency names jobs that must start or end first", "singleton": "--dependency names jobs that must start or end first",
 	"kill-on-invalid-dep": "a job whose --dependency cannot be satisfied any more is cancelled", "time-min": noLater, "test-only": noLater,
@@ -93,7 +92,7 @@ const (
 	variables       = "--export sets the variables of the ranks"
 	noShape         = "-N sets the number of nodes, and -w names them"
 	noLater         = "jobs start as soon as they fit, with --hold when they are released, and with --dependency after other jobs"
-	jobArrays       = "submit jobs with -d in a loop of the shell, or let the ranks of one job choose by $SCORE_RANK"
+	nodeFile        = "-w ./FILE names a file of the nodes to use"
 	noScripts       = "run a script that does this before and after the program"
 	noNeed          = "it is not needed here"
 	noContainers    = "run the container's own launcher as the program"

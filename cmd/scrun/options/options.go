@@ -44,6 +44,8 @@ type Options struct {
 	// Hold submits the job held; Dependencies are jobs that must start or end first.
 	Hold         bool
 	Dependencies []*scorev1.Dependency
+	// Array submits a job for each index.
+	Array cmdline.Array
 	// Requeue restarts the job when one of its nodes is lost or drained.
 	Requeue bool
 	// Recover continues the job when ranks or nodes are lost; Respawn is how often a failed rank is
@@ -113,6 +115,8 @@ func (o *Options) complete() error {
 		return errors.New("--exclusive and --oversubscribe exclude each other")
 	case o.Requeue && (o.Recover || o.Respawn > 0):
 		return errors.New("--requeue restarts the whole job, --recover and --respawn let it continue: use one of them")
+	case o.IsArray() && !o.Detach:
+		return errors.New("--array submits several jobs, and scrun follows one: submit them with --detach")
 	case o.Detach && o.TraceStart:
 		return errors.New("--trace-start prints when the job has ended, and --detach does not wait for that; use 'scored job show'")
 	}

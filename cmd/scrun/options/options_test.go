@@ -186,7 +186,7 @@ func TestMistakes(t *testing.T) {
 		"-e a\x7fb p":                          `--error "a\x7fb": the name contains control characters`,
 		"--export = p":                         "--export =: write it as ALL, NONE, or a comma-separated list of names and NAME=value",
 		"--exclusive -s p":                     "--exclusive and --oversubscribe exclude each other",
-		"-o a%q p":                             "--output a%q: invalid file name: %q is unknown; there are %t (rank), %N (node), %j (job), %x (job's name) and %%",
+		"-o a%q p":                             "--output a%q: invalid file name: %q is unknown; there are %t (rank), %N (node), %j (job), %x (job's name), %a (index of --array) and %%",
 		"-e 4 -n 4 p":                          "--error 4: invalid file name: rank 4 is not one of 0 to 3; write ./4 for a file of that name",
 		"-i 1 -n 4 p":                          "--input 1: input goes to rank 0, to all ranks, or to none",
 		"-d -o all p":                          "a detached job has no terminal: give -i, -o and -e a file or none",

@@ -23,6 +23,7 @@ Each rank has, beside what its process management interface gives it:
   SCORE_NODE_INDEX     the node's number among those of the job, from 0
   SCORE_NODES          how many nodes the job has
   SCORE_JOB_DIR        a directory of the job on the node, removed at its end
+  SCORE_ARRAY_INDEX    the job's index in its array (--array)
   SCORE_RESTART_COUNT  how often the job was restarted (--requeue)
   SCORE_INCARNATION    how often the rank was restarted (--respawn)`
 

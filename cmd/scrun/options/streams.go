@@ -29,7 +29,7 @@ func (o *Options) readStream(option, text string) (Stream, error) {
 	}
 	target, err := stdio.ParseTarget(text, int(o.Tasks))
 	if err == nil && target.Kind == stdio.File {
-		err = target.Pattern.Fits(o.jobName())
+		err = o.checkPattern(target.Pattern)
 	}
 	if err != nil {
 		return Stream{}, fmt.Errorf("--%s %s: %w", option, quote.Word(text), err)

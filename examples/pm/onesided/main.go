@@ -53,7 +53,7 @@ func run(iface *uct.Iface, cells, steps int) (err error) {
 	if r.halo, err = iface.MD().RegisterKey(haloKey, make([]byte, 4*8), uct.RemoteWrite); err != nil {
 		return err
 	}
-	iface.HandleData(func(_ *uct.EP, _ uct.Header, from uint64, _ int) { r.arrived[from&1]++ })
+	iface.HandleData(func(_ *uct.EP, _ uct.Ports, from uint64, _ int) { r.arrived[from&1]++ })
 	me, ranks := iface.Rank(), iface.Ranks()
 	for side, peer := range [2]int{fromLow: (me + ranks - 1) % ranks, fromTop: (me + 1) % ranks} {
 		if r.neighbours[side], err = iface.EP(peer); err != nil {

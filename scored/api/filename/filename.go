@@ -20,12 +20,13 @@ const (
 	// maxWidth is the widest padding, srun's own bound.
 	maxWidth = 10
 
-	signs   = "tNjx%" // letters after a percent sign
-	numbers = "tj"    // those of them that stand for numbers
+	signs   = "tNjxa%" // letters after a percent sign
+	numbers = "tja"    // those of them that stand for numbers
 )
 
-// Pattern is a file name with %t for the rank, %N for the node, %j for the job's number, %x for its name
-// and %% for a percent sign. %3t pads a number with zeros to three digits.
+// Pattern is a file name with %t for the rank, %N for the node, %j for the job's number, %x for its name,
+// %a for its index in an array of jobs, and %% for a percent sign. %3t pads a number with zeros to three
+// digits.
 type Pattern struct {
 	text             string
 	perRank, perNode bool
@@ -80,11 +81,11 @@ func scan(text string, plain func(string), sign func(width int, letter byte)) er
 		}
 		letter := after[digits]
 		if strings.IndexByte(signs, letter) < 0 {
-			return fmt.Errorf("%w: %%%s is unknown; there are %%t (rank), %%N (node), %%j (job), %%x (job's name) and %%%%",
+			return fmt.Errorf("%w: %%%s is unknown; there are %%t (rank), %%N (node), %%j (job), %%x (job's name), %%a (index of --array) and %%%%",
 				ErrInvalid, after[:min(digits+firstRune(after[digits:]), len(after))])
 		}
 		if width > maxWidth || digits > 0 && strings.IndexByte(numbers, letter) < 0 {
-			return fmt.Errorf("%w: %%%s: only %%t and %%j take a width, of at most %d", ErrInvalid, after[:digits+1], maxWidth)
+			return fmt.Errorf("%w: %%%s: only %%t, %%j and %%a take a width, of at most %d", ErrInvalid, after[:digits+1], maxWidth)
 		}
 		sign(width, letter)
 		text = after[digits+1:]
@@ -115,7 +116,24 @@ func (p Pattern) Fits(jobName string) error {
 	return err
 }
 
-// Expand puts the values in.
+// WithIndex returns the pattern with the job's index in its array put in for %a.
+func (p Pattern) WithIndex(index uint32) Pattern {
+	var text []byte
+	_ = scan(p.text, func(plain string) { text = append(text, plain...) }, func(width int, letter byte) { // Parse has checked it
+		switch {
+		case letter == 'a':
+			text = fmt.Appendf(text, "%0*d", width, index)
+		case width > 0:
+			text = fmt.Appendf(text, "%%%d%c", width, letter)
+		default:
+			text = append(text, '%', letter)
+		}
+	})
+	p.text = string(text)
+	return p
+}
+
+// Expand puts the values in. A pattern with %a has none before WithIndex.
 func (p Pattern) Expand(v Values) (string, error) {
 	var name []byte
 	var unfit error
@@ -135,6 +153,8 @@ func (p Pattern) Expand(v Values) (string, error) {
 			part("node", v.Node)
 		case 'x':
 			part("job", v.JobName)
+		case 'a':
+			unfit = fmt.Errorf("%w: %s: %%a is the index of a job of --array, and there is no array", ErrInvalid, p.text)
 		default:
 			name = append(name, '%')
 		}

@@ -46,8 +46,8 @@ func TestBadPatterns(t *testing.T) {
 		"%\xff":                   "unknown",
 		"%11t":                    "at most 10",
 		"%999999999999999999999t": "unknown",
-		"%3N":                     "only %t and %j take a width",
-		"%0%":                     "only %t and %j take a width",
+		"%3N":                     "only %t, %j and %a take a width",
+		"%0%":                     "only %t, %j and %a take a width",
 		"dir/":                    "is a directory",
 		"a\x00b":                  "holds a NUL",
 		strings.Repeat("a", 5000): "5000 characters",
@@ -78,6 +78,27 @@ func TestBadExpansions(t *testing.T) {
 	}
 	if _, err := p.Expand(Values{}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("a name of 10,000 characters: %v", err)
+	}
+}
+
+func TestWithIndex(t *testing.T) {
+	for text, want := range map[string]string{
+		"out.%a": "out.7", "%3a-%j.%4t-%x%%a": "007-%j.%4t-%x%%a", "plain": "plain", "%a%a.%N": "77.%N",
+	} {
+		p, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.WithIndex(7).String(); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	p, err := Parse("out.%a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, err := p.Expand(Values{}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("without an index: %q, %v", name, err)
 	}
 }
 
