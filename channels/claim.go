@@ -61,7 +61,9 @@ func (s *Sender) claim() bool {
 // Recalled reports whether the receiver asks for the sender's lane, to give it to another one.
 func (s *Sender) Recalled() bool { return s.open && atomic.LoadUint32(s.recall()) != 0 }
 
-func (s *Sender) recall() *uint32 { return s.img.mem.u32(s.img.layout.Lane(s.claimed) + 8) }
+func (s *Sender) recall() *uint32 {
+	return s.img.mem.u32(s.img.layout.Lane(s.claimed) + abi.LaneRecallAt)
+}
 
 // GiveBack leaves the lane, if the sender has one, and reports whether it has none now. Messages
 // after that go through the shared ring, until the sender opens a lane again. It is false while a
@@ -105,4 +107,6 @@ func (img *Image) claimLane(rank uint32) uint32 {
 }
 
 // laneOwner is the Owner word of a lane.
-func (img *Image) laneOwner(lane uint32) *uint64 { return img.mem.u64(img.layout.Lane(lane) + 64) }
+func (img *Image) laneOwner(lane uint32) *uint64 {
+	return img.mem.u64(img.layout.Lane(lane) + abi.LaneOwnerAt)
+}

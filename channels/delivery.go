@@ -72,7 +72,7 @@ const (
 )
 
 // laneTail is how many lines were ever written into the network lane, as the last driver noted it.
-func (img *Image) laneTail() *uint64 { return img.mem.u64(img.layout.Lane(0) + 72) }
+func (img *Image) laneTail() *uint64 { return img.mem.u64(img.layout.Lane(0) + abi.LaneTailAt) }
 
 // Far reports whether Rewind is worth a call.
 func (img *Image) Far() bool {
@@ -129,7 +129,7 @@ func (d *Delivery) Got(rank uint32) uint32 {
 	if err != nil {
 		return 0
 	}
-	return atomic.LoadUint32(d.img.mem.u32(at + 4))
+	return atomic.LoadUint32(d.img.mem.u32(at + abi.ArrivalGotAt))
 }
 
 // Whole delivers a message that came in one frame. The error is ErrFull, ErrRank or
@@ -157,7 +157,7 @@ func (d *Delivery) Begin(rank uint32, length int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	got := d.img.mem.u32(entry + 4)
+	got := d.img.mem.u32(entry + abi.ArrivalGotAt)
 	if atomic.LoadUint32(got) != 0 {
 		return ErrHeld
 	}
@@ -193,7 +193,7 @@ func (d *Delivery) find(rank uint32) (a arriving, err error) {
 	if a.entry, err = d.entry(rank); err != nil {
 		return a, err
 	}
-	got := atomic.LoadUint32(d.img.mem.u32(a.entry + 4))
+	got := atomic.LoadUint32(d.img.mem.u32(a.entry + abi.ArrivalGotAt))
 	if got == 0 {
 		return a, ErrNotReserved
 	}
@@ -229,7 +229,7 @@ func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
 	}
 	// In this order: a driver that dies in between has the same bytes delivered again.
 	d.lane.setProgress(a.pos, uint32(a.got))
-	atomic.StoreUint32(d.img.mem.u32(a.entry+4), left)
+	atomic.StoreUint32(d.img.mem.u32(a.entry+abi.ArrivalGotAt), left)
 	d.img.Wake()
 	return complete, nil
 }
@@ -239,7 +239,7 @@ func (d *Delivery) More(rank uint32, data []byte) (complete bool, err error) {
 func (d *Delivery) Lose(rank uint32) error {
 	a, err := d.find(rank)
 	if a.entry != 0 {
-		atomic.StoreUint32(d.img.mem.u32(a.entry+4), 0)
+		atomic.StoreUint32(d.img.mem.u32(a.entry+abi.ArrivalGotAt), 0)
 	}
 	if err == nil {
 		d.lane.setProgress(a.pos, abi.ProgressLost)

@@ -15,12 +15,12 @@ import (
 // Drives counts the sections of the process: a process that polls moves it.
 func (img *Image) Drives() uint32 { return atomic.LoadUint32(img.drives()) }
 
-func (img *Image) drives() *uint32 { return img.mem.u32(img.layout.Lock + 20) }
+func (img *Image) drives() *uint32 { return img.mem.u32(img.layout.Lock + abi.LockDrivesAt) }
 
 // Follow notes the role of the driver whose section begins, counts it if it is the
 // process's, and reports whether the last section was of another one.
 func (img *Image) Follow(role uint32) (changed bool) {
-	word := img.mem.u64(img.layout.Lock + 16) // role below, count above: one store for both
+	word := img.mem.u64(img.layout.Lock + abi.LockLastAt) // role below, count above: one store for both
 	old := atomic.LoadUint64(word)
 	count := old >> 32
 	if role == abi.RoleProcess {
@@ -37,7 +37,7 @@ func (img *Image) Due() int64 { return int64(atomic.LoadUint64(img.due())) }
 // SetDue records when to drive next.
 func (img *Image) SetDue(at int64) { release.Store64(img.due(), uint64(at)) }
 
-func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + 24) }
+func (img *Image) due() *uint64 { return img.mem.u64(img.layout.Lock + abi.LockDueAt) }
 
 // Away reports whether the context is not resident on its channel.
 func (img *Image) Away() bool { return atomic.LoadUint32(img.away()) != 0 }
@@ -51,7 +51,7 @@ func (img *Image) SetAway(away bool) {
 	atomic.StoreUint32(img.away(), value)
 }
 
-func (img *Image) away() *uint32 { return img.mem.u32(img.layout.Lock + 32) }
+func (img *Image) away() *uint32 { return img.mem.u32(img.layout.Lock + abi.LockAwayAt) }
 
 // Accepting is a frame that an agent was about to accept. Counting the frame as accepted
 // and putting it into the inbox are two steps; an agent that was killed between them leaves
@@ -66,22 +66,24 @@ type Accepting struct {
 // NoteAccepting writes the note.
 func (img *Image) NoteAccepting(a Accepting) {
 	at := img.layout.Lock
-	atomic.StoreUint32(img.mem.u32(at+40), uint32(a.Seq))
-	atomic.StoreUint32(img.mem.u32(at+44), a.Got)
-	atomic.StoreUint64(img.mem.u64(at+48), a.Tail)
-	atomic.StoreUint32(img.mem.u32(at+36), a.Rank+1)
+	atomic.StoreUint32(img.mem.u32(at+abi.LockSeqAt), uint32(a.Seq))
+	atomic.StoreUint32(img.mem.u32(at+abi.LockGotAt), a.Got)
+	atomic.StoreUint64(img.mem.u64(at+abi.LockTailAt), a.Tail)
+	atomic.StoreUint32(img.mem.u32(at+abi.LockPeerAt), a.Rank+1)
 }
 
 // Accepted erases the note.
-func (img *Image) Accepted() { atomic.StoreUint32(img.mem.u32(img.layout.Lock+36), 0) }
+func (img *Image) Accepted() { atomic.StoreUint32(img.mem.u32(img.layout.Lock+abi.LockPeerAt), 0) }
 
 // Accepting returns the note, if there is one.
 func (img *Image) Accepting() (a Accepting, ok bool) {
 	at := img.layout.Lock
-	rank := atomic.LoadUint32(img.mem.u32(at + 36))
+	rank := atomic.LoadUint32(img.mem.u32(at + abi.LockPeerAt))
 	return Accepting{
-		Rank: rank - 1, Seq: flowctl.Seq(atomic.LoadUint32(img.mem.u32(at + 40))),
-		Got: atomic.LoadUint32(img.mem.u32(at + 44)), Tail: atomic.LoadUint64(img.mem.u64(at + 48)),
+		Rank: rank - 1,
+		Seq:  flowctl.Seq(atomic.LoadUint32(img.mem.u32(at + abi.LockSeqAt))),
+		Got:  atomic.LoadUint32(img.mem.u32(at + abi.LockGotAt)),
+		Tail: atomic.LoadUint64(img.mem.u64(at + abi.LockTailAt)),
 	}, rank != 0
 }
 
@@ -92,7 +94,7 @@ func (img *Image) Extra() uint32 { return atomic.LoadUint32(img.extra()) }
 // SetExtra records the reserved places.
 func (img *Image) SetExtra(places uint32) { atomic.StoreUint32(img.extra(), places) }
 
-func (img *Image) extra() *uint32 { return img.mem.u32(img.layout.Lock + 56) }
+func (img *Image) extra() *uint32 { return img.mem.u32(img.layout.Lock + abi.LockExtraAt) }
 
 // Located counts the answers about where peers are, whichever driver took them.
 func (img *Image) Located() uint32 { return atomic.LoadUint32(img.located()) }
@@ -100,7 +102,7 @@ func (img *Image) Located() uint32 { return atomic.LoadUint32(img.located()) }
 // NoteLocated counts an answer.
 func (img *Image) NoteLocated() { atomic.AddUint32(img.located(), 1) }
 
-func (img *Image) located() *uint32 { return img.mem.u32(img.layout.Lock + 60) }
+func (img *Image) located() *uint32 { return img.mem.u32(img.layout.Lock + abi.LockLocatedAt) }
 
 // epoch relates this process's monotonic clock to the host's.
 var epochTime, epochNanos = epoch()

@@ -178,7 +178,7 @@ func (img *Image) format(id Identity, layout abi.Layout, local []uint32) {
 		*img.mem.u32(layout.Local + uint64(i)*4) = r
 	}
 	for lane := uint32(1); lane < layout.Lanes; lane++ {
-		*img.mem.u64(layout.Lane(lane) + 64) = abi.LaneWithheld
+		*img.mem.u64(layout.Lane(lane) + abi.LaneOwnerAt) = abi.LaneWithheld
 	}
 	img.use(id, layout, slices.Clone(local))
 }

@@ -56,7 +56,7 @@ const (
 )
 
 // Both fit before the list of kept messages, exactly.
-var _ [120 - senderBytes - receiverBytes]struct{} = [0]struct{}{}
+var _ [abi.PeerFirstAt - uint64(senderBytes+receiverBytes)]struct{} = [0]struct{}{}
 
 // ring is a power of two of lines.
 type ring struct {
@@ -78,19 +78,24 @@ func (r ring) commit(pos uint64) *uint64 {
 	return (*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes))
 }
 
+const (
+	progressAt = uint64(unsafe.Offsetof(abi.Record{}.Progress)) // in one word with Mark
+	markAt     = uint64(unsafe.Offsetof(abi.Record{}.Mark))
+)
+
 // progress is the Progress word of the record at the position.
 func (r ring) progress(pos uint64) *uint32 {
-	return (*uint32)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8))
+	return (*uint32)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+progressAt))
 }
 
 // mark is the Mark word of the record at the position.
 func (r ring) mark(pos uint64) *uint32 {
-	return (*uint32)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+12))
+	return (*uint32)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+markAt))
 }
 
 // clear makes the record at the position a fresh one, all but its first word.
 func (r ring) clear(pos uint64, progress uint32) {
-	*(*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)) = uint64(progress)
+	*(*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+progressAt)) = uint64(progress)
 }
 
 // left returns how many lines there are from the position to the end of the memory.
@@ -108,7 +113,7 @@ func (r ring) bytes(pos uint64, length int) []byte {
 // must fit into it.
 func (r ring) putLine(pos uint64, h Head, data []byte) {
 	line := unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes)
-	*(*uint64)(unsafe.Add(line, 8)) = 0
+	*(*uint64)(unsafe.Add(line, progressAt)) = 0
 	*(*[3]uint64)(unsafe.Add(line, abi.RecordBytes)) = [3]uint64{h.First, h.Second, h.Third} // what the data needs it takes
 	to := unsafe.Add(line, abi.RecordBytes+h.bytes())
 	if len(data) == 8 { // the commonest, without the call that copying a slice costs
@@ -132,5 +137,5 @@ func futex(word *uint32, op, value uint32, timeout time.Duration) {
 // setProgress stores the Progress word and a Mark of zero at once: the reader
 // does not mark a message before it is complete.
 func (r ring) setProgress(pos uint64, progress uint32) {
-	release.Store64((*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+8)), uint64(progress))
+	release.Store64((*uint64)(unsafe.Add(r.base, (pos&r.mask)*abi.LineBytes+progressAt)), uint64(progress))
 }

@@ -275,5 +275,5 @@ func (in *Inbox) free(r *reader, pos, n uint64) {
 
 // sharedPos is the position of the shared ring's tail.
 func (img *Image) sharedPos() uint64 {
-	return atomic.LoadUint64(img.mem.u64(img.layout.SharedControl+64)) >> tailShift
+	return atomic.LoadUint64(img.mem.u64(img.layout.SharedControl+abi.SharedTailAt)) >> tailShift
 }

@@ -61,7 +61,7 @@ type laneSlot struct {
 func (in *Inbox) openLanes(memory *LaneMemory, ask func(rank uint32)) {
 	img, l := in.img, &in.img.layout
 	in.lanes = laneKeeper{
-		slots: make([]laneSlot, l.Lanes), wanted: img.mem.u32(l.Status + 24), memory: memory, ask: ask,
+		slots: make([]laneSlot, l.Lanes), wanted: img.statusWord(abi.StatusWantedAt), memory: memory, ask: ask,
 	}
 	initial := int(min(l.Lanes-1, l.LocalRanks))
 	for lane := uint32(1); lane < l.Lanes; lane++ {
@@ -95,7 +95,7 @@ func (in *Inbox) offerLane(lane uint32) {
 	atomic.StoreUint64(in.img.laneOwner(lane), 0)
 	in.lanes.waited = 0
 	atomic.StoreUint32(in.lanes.wanted, 0) // those that still want one ask again when Offers moves
-	atomic.AddUint32(in.img.mem.u32(in.img.layout.Status+28), 1)
+	atomic.AddUint32(in.img.statusWord(abi.StatusOffersAt), 1)
 }
 
 // withholdLane gives a lane's memory back: the lane's owner word is LaneWithheld already.
@@ -175,7 +175,7 @@ func (in *Inbox) countQuiet(lane uint32, s *laneSlot) {
 }
 
 func (in *Inbox) setRecall(lane, value uint32) {
-	atomic.StoreUint32(in.img.mem.u32(in.img.layout.Lane(lane)+8), value)
+	atomic.StoreUint32(in.img.mem.u32(in.img.layout.Lane(lane)+abi.LaneRecallAt), value)
 }
 
 // laneWriterDead reports whether the lane's writer surely died. It asks the system ever more rarely,

@@ -37,8 +37,8 @@ const (
 )
 
 func (img *Image) holder() *uint64  { return img.mem.u64(img.layout.Lock) }
-func (img *Image) revoked() *uint32 { return img.mem.u32(img.layout.Lock + 8) }
-func (img *Image) wanted() *uint32  { return img.mem.u32(img.layout.Lock + 12) }
+func (img *Image) revoked() *uint32 { return img.mem.u32(img.layout.Lock + abi.LockRevokedAt) }
+func (img *Image) wanted() *uint32  { return img.mem.u32(img.layout.Lock + abi.LockWantedAt) }
 
 func holderWord(role, pid uint32) uint64 { return uint64(role)<<32 | uint64(pid) }
 

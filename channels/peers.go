@@ -78,7 +78,7 @@ func (img *Image) AddCounter(c abi.Counter, n uint64) { img.count(c, n) }
 
 // NoteGone tells the owner that a rank of another node is gone, and wakes it.
 func (img *Image) NoteGone() {
-	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
+	atomic.AddUint32(img.statusWord(abi.StatusGoneAt), 1)
 	img.Wake()
 }
 

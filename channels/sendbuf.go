@@ -157,7 +157,7 @@ func (b *SendBuffer) place(k Kept) (at uint64, length int, err error) {
 	if err := b.img.ensure(at, abi.LineBytes); err != nil {
 		return 0, 0, err
 	}
-	length = int(atomic.LoadUint32(b.img.mem.u32(at + 4)))
+	length = int(atomic.LoadUint32(b.img.mem.u32(at + abi.KeptLengthAt)))
 	if length > int(b.img.layout.MaxMessage) || uint32(k)-1+granulesFor(length) > b.granules() {
 		return 0, 0, fmt.Errorf("%w: message of %d bytes in the send buffer", ErrDamaged, length)
 	}
@@ -198,11 +198,11 @@ func (b *SendBuffer) Append(rank uint32, k Kept, first flowctl.Seq, frames uint3
 	if err != nil {
 		return err
 	}
-	release.Store64(b.img.mem.u64(at+8), uint64(rank)|uint64(first)<<32)
-	release.Store64(b.img.mem.u64(at+16), uint64(frames))
-	last := Kept(atomic.LoadUint32(b.img.mem.u32(entry + 124)))
+	release.Store64(b.img.mem.u64(at+abi.KeptPeerAt), uint64(rank)|uint64(first)<<32)
+	release.Store64(b.img.mem.u64(at+abi.KeptFramesAt), uint64(frames))
+	last := Kept(atomic.LoadUint32(b.img.mem.u32(entry + abi.PeerLastAt)))
 	if last == 0 {
-		release.Store64(b.img.mem.u64(entry+120), uint64(k)|uint64(k)<<32)
+		release.Store64(b.img.mem.u64(entry+abi.PeerFirstAt), uint64(k)|uint64(k)<<32)
 		return nil
 	}
 	before, _, err := b.place(last)
@@ -210,7 +210,7 @@ func (b *SendBuffer) Append(rank uint32, k Kept, first flowctl.Seq, frames uint3
 		return err
 	}
 	atomic.StoreUint32(b.img.mem.u32(before), uint32(k))
-	atomic.StoreUint32(b.img.mem.u32(entry+124), uint32(k))
+	atomic.StoreUint32(b.img.mem.u32(entry+abi.PeerLastAt), uint32(k))
 	return nil
 }
 
@@ -229,7 +229,7 @@ func (b *SendBuffer) Oldest(rank uint32) (Kept, error) {
 	if err != nil {
 		return 0, err
 	}
-	return Kept(atomic.LoadUint32(b.img.mem.u32(entry + 120))), nil
+	return Kept(atomic.LoadUint32(b.img.mem.u32(entry + abi.PeerFirstAt))), nil
 }
 
 // Next is the message after k in its list, or 0.
@@ -247,7 +247,8 @@ func (b *SendBuffer) Frames(k Kept) (first flowctl.Seq, frames uint32, err error
 	if err != nil {
 		return 0, 0, err
 	}
-	return flowctl.Seq(atomic.LoadUint32(b.img.mem.u32(at + 12))), atomic.LoadUint32(b.img.mem.u32(at + 16)), nil
+	first = flowctl.Seq(atomic.LoadUint32(b.img.mem.u32(at + abi.KeptFirstAt)))
+	return first, atomic.LoadUint32(b.img.mem.u32(at + abi.KeptFramesAt)), nil
 }
 
 // Drop frees the oldest message of the peer's list: it was acknowledged. It is false if
@@ -257,7 +258,7 @@ func (b *SendBuffer) Drop(rank uint32) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	k := Kept(atomic.LoadUint32(b.img.mem.u32(entry + 120)))
+	k := Kept(atomic.LoadUint32(b.img.mem.u32(entry + abi.PeerFirstAt)))
 	if k == 0 {
 		return false, nil
 	}
@@ -266,9 +267,9 @@ func (b *SendBuffer) Drop(rank uint32) (bool, error) {
 		return false, err
 	}
 	if next := atomic.LoadUint32(b.img.mem.u32(at)); next != 0 {
-		atomic.StoreUint32(b.img.mem.u32(entry+120), next)
+		atomic.StoreUint32(b.img.mem.u32(entry+abi.PeerFirstAt), next)
 	} else {
-		release.Store64(b.img.mem.u64(entry+120), 0)
+		release.Store64(b.img.mem.u64(entry+abi.PeerFirstAt), 0)
 	}
 	b.setBits(uint32(k)-1, granulesFor(length), false)
 	return true, nil

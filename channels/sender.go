@@ -67,15 +67,15 @@ func (img *Image) Sender(rank uint32) (*Sender, error) {
 	l := &img.layout
 	s := &Sender{
 		img: img, rank: rank, pending: -1, immediate: true,
-		state: img.mem.u32(l.Status), sleeping: img.mem.u32(l.Status + 4),
-		wanted: img.mem.u32(l.Status + 24), offers: img.mem.u32(l.Status + 28),
+		state: img.mem.u32(l.Status), sleeping: img.statusWord(abi.StatusSleepingAt),
+		wanted: img.statusWord(abi.StatusWantedAt), offers: img.statusWord(abi.StatusOffersAt),
 	}
 	if l.LocalRanks >= l.Lanes {
 		s.laneFrom = laneAfter
 	}
 	s.shared = sharedWriter{
 		ring: img.mem.ring(l.SharedRing, l.SharedBytes),
-		head: img.mem.u64(l.SharedControl), tail: img.mem.u64(l.SharedControl + 64),
+		head: img.mem.u64(l.SharedControl), tail: img.mem.u64(l.SharedControl + abi.SharedTailAt),
 		rank: rank, dead: img.writerDead,
 	}
 	return s, nil

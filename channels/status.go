@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// statusWord is a field of abi.Status.
+func (img *Image) statusWord(at uint64) *uint32 { return img.mem.u32(img.layout.Status + at) }
+
 // State is abi.StateOpen, abi.StateClosed or abi.StateGone.
 func (img *Image) State() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status)) }
 
@@ -19,7 +22,7 @@ func (img *Image) SetState(state uint32) {
 // something comes.
 func (img *Image) Sleeping() bool { return atomic.LoadUint32(img.sleepWord()) != 0 }
 
-func (img *Image) sleepWord() *uint32 { return img.mem.u32(img.layout.Status + 4) }
+func (img *Image) sleepWord() *uint32 { return img.statusWord(abi.StatusSleepingAt) }
 
 // Wake wakes the owner if it sleeps, and reports whether it did.
 func (img *Image) Wake() bool {
@@ -58,17 +61,21 @@ func (img *Image) Sleep(timeout time.Duration, check func() bool) {
 // BeginWait records that the owner sleeps from now on until something comes, which distinguishes a
 // program that waits from one that was stopped while it polled. how is abi.WaitMessage, ...
 func (img *Image) BeginWait(how uint32) {
-	atomic.StoreUint64(img.mem.u64(img.layout.Status+16), uint64(Nanos()))
-	atomic.StoreUint32(img.mem.u32(img.layout.Status+12), how)
+	atomic.StoreUint64(img.waitsSince(), uint64(Nanos()))
+	atomic.StoreUint32(img.statusWord(abi.StatusWaitsAt), how)
 }
 
 // EndWait takes BeginWait back.
-func (img *Image) EndWait() { atomic.StoreUint32(img.mem.u32(img.layout.Status+12), abi.WaitNone) }
+func (img *Image) EndWait() {
+	atomic.StoreUint32(img.statusWord(abi.StatusWaitsAt), abi.WaitNone)
+}
 
 // Waits says how the owner waits, and since when by Nanos.
 func (img *Image) Waits() (how uint32, since int64) {
-	return atomic.LoadUint32(img.mem.u32(img.layout.Status + 12)), int64(atomic.LoadUint64(img.mem.u64(img.layout.Status + 16)))
+	return atomic.LoadUint32(img.statusWord(abi.StatusWaitsAt)), int64(atomic.LoadUint64(img.waitsSince()))
 }
+
+func (img *Image) waitsSince() *uint64 { return img.mem.u64(img.layout.Status + abi.StatusSinceAt) }
 
 // PeerGone reports whether a rank of this node was marked as dead.
 func (img *Image) PeerGone(rank uint32) bool {
@@ -76,7 +83,7 @@ func (img *Image) PeerGone(rank uint32) bool {
 		return false
 	}
 	at := img.layout.Peer(rank)
-	return img.ensure(at, abi.PeerBytes) == nil && atomic.LoadUint32(img.mem.u32(at+4)) != 0
+	return img.ensure(at, abi.PeerBytes) == nil && atomic.LoadUint32(img.mem.u32(at+abi.LocalPeerGoneAt)) != 0
 }
 
 // MarkPeerGone tells the owner that a rank of this node died, and wakes it. The agent calls it, or
@@ -89,29 +96,33 @@ func (img *Image) MarkPeerGone(rank uint32) error {
 	if err := img.ensure(at, abi.PeerBytes); err != nil {
 		return err
 	}
-	atomic.StoreUint32(img.mem.u32(at+4), 1)
-	atomic.AddUint32(img.mem.u32(img.layout.Status+8), 1)
+	atomic.StoreUint32(img.mem.u32(at+abi.LocalPeerGoneAt), 1)
+	atomic.AddUint32(img.statusWord(abi.StatusGoneAt), 1)
 	img.Wake()
 	return nil
 }
 
-func (img *Image) goneCount() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status + 8)) }
+func (img *Image) goneCount() uint32 {
+	return atomic.LoadUint32(img.statusWord(abi.StatusGoneAt))
+}
 
 // AskLanes tells the owner that a rank of this node asks for a lane that the owner writes, and
 // wakes it. The owner then looks which: Sender.Recalled.
 func (img *Image) AskLanes() {
-	atomic.AddUint32(img.mem.u32(img.layout.Status+32), 1)
+	atomic.AddUint32(img.statusWord(abi.StatusRecallsAt), 1)
 	img.Wake()
 }
 
 // LanesAsked moves with each AskLanes.
-func (img *Image) LanesAsked() uint32 { return atomic.LoadUint32(img.mem.u32(img.layout.Status + 32)) }
+func (img *Image) LanesAsked() uint32 {
+	return atomic.LoadUint32(img.statusWord(abi.StatusRecallsAt))
+}
 
 // SetOwner notes which process plays a role: abi.RoleProcess or abi.RoleAgent.
 func (img *Image) SetOwner(role uint32, p Process) {
 	at := img.ownerAt(role)
-	atomic.StoreUint64(img.mem.u64(at+8), p.Start)
-	atomic.StoreUint64(img.mem.u64(at+16), p.Space)
+	atomic.StoreUint64(img.mem.u64(at+abi.OwnerStartAt), p.Start)
+	atomic.StoreUint64(img.mem.u64(at+abi.OwnerSpaceAt), p.Space)
 	atomic.StoreUint32(img.mem.u32(at), p.Pid)
 }
 
@@ -148,14 +159,14 @@ func (img *Image) Owner(role uint32) Process {
 	}
 	return Process{
 		Pid:   pid,
-		Start: atomic.LoadUint64(img.mem.u64(at + 8)),
-		Space: atomic.LoadUint64(img.mem.u64(at + 16)),
+		Start: atomic.LoadUint64(img.mem.u64(at + abi.OwnerStartAt)),
+		Space: atomic.LoadUint64(img.mem.u64(at + abi.OwnerSpaceAt)),
 	}
 }
 
 func (img *Image) ownerAt(role uint32) uint64 {
 	if role == abi.RoleAgent {
-		return img.layout.Owners + 64
+		return img.layout.Owners + abi.OwnerBytes
 	}
 	return img.layout.Owners
 }

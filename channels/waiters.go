@@ -20,7 +20,7 @@ func (in *Inbox) wakeLines() uint64 {
 func (img *Image) waiterAny() *uint64 { return img.mem.u64(img.layout.Waiters) }
 
 func (img *Image) waiterWord(index int) *uint64 {
-	return img.mem.u64(img.layout.Waiters + 8 + uint64(index/64)*8)
+	return img.mem.u64(img.layout.Waiters + abi.WaitersBitsAt + uint64(index/64)*8)
 }
 
 // AwaitSpace asks the receiver to wake the sender's rank when there is space. The

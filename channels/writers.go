@@ -16,8 +16,8 @@ func (img *Image) register(rank uint32) error {
 	if err := img.ensure(at, abi.PeerBytes); err != nil {
 		return err
 	}
-	atomic.StoreUint64(img.mem.u64(at+8), me.Start)
-	atomic.StoreUint64(img.mem.u64(at+16), me.Space)
+	atomic.StoreUint64(img.mem.u64(at+abi.LocalPeerStartAt), me.Start)
+	atomic.StoreUint64(img.mem.u64(at+abi.LocalPeerSpaceAt), me.Space)
 	atomic.StoreUint32(img.mem.u32(at), me.Pid)
 	return nil
 }
@@ -30,8 +30,8 @@ func (img *Image) writer(rank uint32) Process {
 	}
 	return Process{
 		Pid:   atomic.LoadUint32(img.mem.u32(at)),
-		Start: atomic.LoadUint64(img.mem.u64(at + 8)),
-		Space: atomic.LoadUint64(img.mem.u64(at + 16)),
+		Start: atomic.LoadUint64(img.mem.u64(at + abi.LocalPeerStartAt)),
+		Space: atomic.LoadUint64(img.mem.u64(at + abi.LocalPeerSpaceAt)),
 	}
 }
 

@@ -172,7 +172,7 @@ func (m *Machine) onDone(now int64, ev *Event) {
 		m.noteStopCost(j, ev.Cost)
 	}
 	j.asked = j.asked && ev.Step != Revoke
-	m.answered(now, j, ev.Step)
+	m.onAnswer(now, j, ev.Step)
 }
 
 // wants reports whether the present row has the job.

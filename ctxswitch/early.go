@@ -6,29 +6,32 @@ import (
 	"time"
 )
 
-// A job whose stop takes the kernel long, since it has thousands of threads, is stopped ahead of the
-// boundary, so that it pays for that with its own slice and the next gang has all of its own. If
-// the slice is too short for that, the job sits out later slices.
+// A job whose stop takes the kernel long, since it has thousands of threads, is stopped ahead of
+// the boundary, so that it pays for that with its own slice and the next gang has all of its own.
+// If the slice is too short for that, the job sits out later slices.
 
 const (
-	// minStopCost is the cost from which on a job is stopped ahead: half a hundredth of a usual
-	// slice, and some twenty times the cost of an ordinary stop. The kernel takes 4 us for a thread.
+	// minStopCost is the smallest cost for which a job is stopped ahead: a two-hundredth of a usual
+	// slice, and some twenty times the cost of an ordinary stop. The kernel takes 4 us for each
+	// thread.
 	minStopCost = 500 * time.Microsecond
-	// costDecay is the part of the difference by which the cost falls with a cheaper stop. A program
-	// that has many threads only now and then pays for that in between.
+	// costDecay: a cheaper stop reduces the cost by this part of the difference. So a program that
+	// has many threads only now and then also pays in between.
 	costDecay = 16
 	// leadSteps is the number of timely stops in a row after which the lead is 0.
 	leadSteps = 16
-	// leadOdds is the number of stops that are over at the boundary for each that is not.
+	// leadOdds is how many stops must be complete at the boundary for each one that is not.
 	leadOdds = 4
-	// A job keeps at least a quarter of its slice: without that it could not even end threads.
+	// leadParts and keptParts: a job keeps at least a quarter of its slice. Without that it could
+	// not even end threads.
 	leadParts, keptParts = 4, 1
-	// owedTimes limits what others lose by a job that cannot be stopped within its slice: it sits
-	// out this many times what it cost them, so that they lose a tenth with what is not measured.
+	// owedTimes limits what others lose by a job that cannot be stopped within its slice. The job
+	// sits out slices for this many times what it cost them. So they lose about a tenth, with the
+	// costs that are not measured.
 	owedTimes = 20
 	// busyLead bounds the lead to this many times the cost: other programs may use the processor.
 	busyLead = 2
-	// longLead is the part of a slice from which on the user is told of the lead.
+	// longLead: the user is told of a lead that is at least this part of the slice.
 	longLead = 10
 )
 
@@ -53,8 +56,8 @@ func (j *job) lead(slice time.Duration) time.Duration {
 	return min(j.stopLead, slice/leadParts*(leadParts-keptParts))
 }
 
-// stopAhead stops the jobs for which it is time to do so ahead of the next boundary, and sets stopAt
-// to the instant at which the next one is due.
+// stopAhead stops the jobs that must be stopped by now, ahead of the next boundary, and sets stopAt
+// to the instant of the next such stop.
 func (m *Machine) stopAhead(now int64) {
 	if m.stopAt = m.nextStop(); m.stopAt > now {
 		return
@@ -87,8 +90,9 @@ func (m *Machine) nextStop() int64 {
 	return first
 }
 
-// stopsEarly reports whether the job is to be stopped ahead of the boundary at which the row at pos
-// comes on. One whose contexts have to leave first is stopped at the boundary if they have not.
+// stopsEarly reports whether the job must be stopped ahead of the boundary at which the row at pos
+// comes on. A job whose contexts must leave first, and have not been revoked, is stopped at the
+// boundary instead.
 func (m *Machine) stopsEarly(j *job, pos int) bool {
 	return j.costly() && j.runs() && j.launched && j.phase == PhaseRunning && !m.cur.has(pos, j) && !m.mustLeave(j, pos)
 }
@@ -98,8 +102,8 @@ func (m *Machine) earlyAt(j *job, at int64, pos int) int64 {
 	return at - int64(j.lead(m.cur.before(pos).Slice))
 }
 
-// mustLeave reports whether the job's contexts have to leave their channels when the row at pos comes
-// on, and were not revoked yet.
+// mustLeave reports whether the job's contexts must leave their channels when the row at pos comes
+// on, and have not been revoked yet.
 func (m *Machine) mustLeave(j *job, pos int) bool {
 	if j.contexts == 0 || j.bound != live || m.fitTogether() {
 		return false
@@ -127,8 +131,8 @@ func (m *Machine) stopEarly(now int64, j *job, at int64, pos int) {
 	}
 }
 
-// endEarly decides, when another row or plan has come on and job.want is set, whether the job stands
-// still although it is wanted, and learns from a stop ahead of the boundary.
+// endEarly decides whether a wanted job stands still for the present slice, and learns from a stop
+// ahead of the boundary. It is called after another row or plan has come on and job.want is set.
 func (m *Machine) endEarly(j *job) {
 	switch {
 	case j.early && j.unrecorded:
@@ -146,9 +150,9 @@ func (m *Machine) endEarly(j *job) {
 	}
 }
 
-// learnLead adapts the lead to whether the job stands still at the boundary. If it does not since its
-// slice was too short for the lead, it owes what others lose by that. It learns nothing if another
-// plan has come before the boundary.
+// learnLead adapts the lead to whether the job stands still at the boundary. If it does not because
+// its slice was too short for the lead, the job owes what others lose by that. learnLead learns
+// nothing if another plan has come before the boundary.
 func (m *Machine) learnLead(j *job) {
 	if time.Duration(m.cur.local(m.slot.Start)-j.stopAt) < j.led/2 {
 		return
@@ -183,8 +187,8 @@ func (m *Machine) recordEarly() {
 	}
 }
 
-// thawCostly orders the costly jobs that go to continue. It comes after all others, and the switch
-// does not wait for it: the others do not wait for a thread of theirs.
+// thawCostly orders the costly jobs that go on to continue. It comes after all other orders, and
+// the switch does not wait for it. So no other job waits while the kernel wakes their many threads.
 func (m *Machine) thawCostly(now int64) {
 	if !m.costlySeen {
 		return

@@ -66,8 +66,8 @@ type job struct {
 	leaves   bool // it is on until the next boundary, and its contexts were revoked ahead of it
 	asked    bool // that revoke has no answer yet
 	on, fits bool // on: in the row of the last call of fit; fits: its contexts may stay during that row
-	// early: it is on, but is to stand still until its row ends or is replaced: it was stopped ahead
-	// of the boundary, or sits the slice out; see early.go.
+	// early: it is on, but is to stand still until its row ends or is replaced: it was stopped
+	// ahead of the boundary, or sits the slice out; see early.go.
 	early bool
 	// mixed: the job counts as running, but was frozen during its launch, so some of its processes
 	// are stopped. If the row wants it, it must be thawed.
@@ -192,9 +192,9 @@ func (j *job) awaits(s Step) (by int64, ok bool) {
 	return j.by, j.waiting == s && s != Steady
 }
 
-// answered ends the wait for the job's answer to step s, if there is any. The last answer ends the
+// onAnswer ends the wait for the job's answer to step s, if there is any. The last answer ends the
 // step.
-func (m *Machine) answered(now int64, j *job, s Step) {
+func (m *Machine) onAnswer(now int64, j *job, s Step) {
 	if _, ok := j.awaits(s); !ok {
 		return
 	}
@@ -211,6 +211,6 @@ func (m *Machine) answered(now int64, j *job, s Step) {
 
 // forgetWait ends all waits for the job.
 func (m *Machine) forgetWait(now int64, j *job) {
-	m.answered(now, j, Stop)
-	m.answered(now, j, j.waiting)
+	m.onAnswer(now, j, Stop)
+	m.onAnswer(now, j, j.waiting)
 }

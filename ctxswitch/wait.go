@@ -48,7 +48,7 @@ func (m *Machine) waits(now int64, s Step) bool {
 		j := &m.jobs[i]
 		if by, ok := j.awaits(s); ok && now >= j.tightened(by, tight) {
 			m.record.LateSteps.add(s)
-			m.answered(now, j, s)
+			m.onAnswer(now, j, s)
 			m.noteLate(now, j, s)
 		}
 	}

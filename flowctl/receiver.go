@@ -106,7 +106,7 @@ func (r *Receiver) OnAsk(c *Config, now int64, d Data, room uint32) {
 	case r.kind == Ack && after(d.Seq, r.next):
 		r.kind, r.high, r.deadline = Gap, d.Seq, 0
 	case r.kind == Full || r.kind == Away:
-		r.returned(c, now, room)
+		r.becomeFull(c, now, room)
 	}
 }
 
@@ -190,13 +190,13 @@ func (r *Receiver) Resume(c *Config, now int64, room uint32) {
 		r.deadline += now
 	}
 	if r.kind == Away {
-		r.returned(c, now, room)
+		r.becomeFull(c, now, room)
 	}
 }
 
-// returned makes of a refusal for whatever reason one for want of room, and ends it
-// if there is room.
-func (r *Receiver) returned(c *Config, now int64, room uint32) {
+// becomeFull turns a refusal, whatever its reason, into one for want of room, and ends it if there
+// is room.
+func (r *Receiver) becomeFull(c *Config, now int64, room uint32) {
 	r.kind = Full
 	if after(r.next, r.high) {
 		r.high = r.next // what was refused while away may have been duplicates

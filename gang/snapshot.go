@@ -80,13 +80,18 @@ func (m *Machine) Matrix() Snapshot {
 // paint enters a gang's jobs at CPUs without an entry.
 func (r *RowState) paint(ga *gang) {
 	for _, j := range ga.members {
+		state := CPUState{Job: j.req.ID, Guest: ga.row != r.Index}
 		for i := range j.nodeShares {
-			cpus := r.CPUs[j.nodeShares[i].node.pos]
-			for c := range cpus {
-				if cpus[c].Job == 0 && hasBit(j.nodeShares[i].cpus, c) {
-					cpus[c] = CPUState{Job: j.req.ID, Guest: ga.row != r.Index}
-				}
-			}
+			r.paintShare(&j.nodeShares[i], state)
+		}
+	}
+}
+
+func (r *RowState) paintShare(s *nodeShare, state CPUState) {
+	cpus := r.CPUs[s.node.pos]
+	for c := range cpus {
+		if cpus[c].Job == 0 && hasBit(s.cpus, c) {
+			cpus[c] = state
 		}
 	}
 }
@@ -121,18 +126,7 @@ func (s Snapshot) width(node int) int { return max(len(s.Nodes[node].ID), s.Node
 // letters assigns letters to jobs in the order of their ids, and returns the last line of the
 // drawing.
 func (s Snapshot) letters() (map[JobID]byte, string) {
-	var ids []JobID
-	for _, row := range s.Rows {
-		for _, cpus := range row.CPUs {
-			for _, cpu := range cpus {
-				if cpu.Job != 0 {
-					ids = append(ids, cpu.Job)
-				}
-			}
-		}
-	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids := s.jobs()
 	letters := make(map[JobID]byte, len(ids))
 	legend := make([]string, len(ids))
 	for i, id := range ids {
@@ -143,6 +137,19 @@ func (s Snapshot) letters() (map[JobID]byte, string) {
 		return letters, ""
 	}
 	return letters, strings.Join(legend, " ") + "\n"
+}
+
+// jobs returns the jobs that have CPUs, ascending.
+func (s Snapshot) jobs() (ids []JobID) {
+	for _, row := range s.Rows {
+		for _, cpu := range slices.Concat(row.CPUs...) {
+			if cpu.Job != 0 {
+				ids = append(ids, cpu.Job)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 func letterOf(cpu CPUState, letters map[JobID]byte) byte {

@@ -14,9 +14,9 @@ import (
 // only some bytes.
 const reportEvery = time.Second
 
-// reports sends the leader the measurements of the last second, if there are any. Without a stream
-// to the leader it leaves them with the switching thread, which adds to them.
-func (a *Agent) reports(ctx context.Context) {
+// sendReports sends the leader the measurements of the last second, if there are any. Without a
+// stream to the leader it leaves them with the switching thread, which adds to them.
+func (a *Agent) sendReports(ctx context.Context) {
 	ticker := time.NewTicker(reportEvery)
 	defer ticker.Stop()
 	report := switcher.NewReport()
@@ -65,7 +65,8 @@ func (a *Agent) reportMessage(r *switcher.Report) *agentpb.SwitchReport {
 		if measured(j.Measures) {
 			message.Steps = append(message.Steps, stepsMessage(j.ID, j.Measures, j.Flushes))
 		}
-		message.Usage = append(message.Usage, &agentpb.SwitchReport_JobUsage{JobId: uint64(j.ID), Usage: a.jobs.Usage(uint64(j.ID), j.Usage)})
+		id := uint64(j.ID)
+		message.Usage = append(message.Usage, &agentpb.SwitchReport_JobUsage{JobId: id, Usage: a.jobs.Usage(id, j.Usage)})
 	}
 	for i, b := range r.Boundaries {
 		message.Boundaries[i] = &agentpb.SwitchReport_Boundary{

@@ -20,8 +20,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// stopTimeout is how long the processes of all jobs may take to end when the agent stops; the kernel
-// takes milliseconds.
+// stopTimeout is how long the processes of all jobs may take to end when the agent stops; the
+// kernel takes milliseconds.
 const stopTimeout = 5 * time.Second
 
 // serve runs the parts of the agent, and stops each part before the parts that it needs.
@@ -76,7 +76,7 @@ func (a *Agent) startParts(ctx context.Context, cancel context.CancelCauseFunc, 
 	parts.Go(func() { serveAt(forAgents, a.encryptedListener(listener), cancel) })
 	parts.Go(func() { a.serveMetrics(ctx, forMetrics, cancel) })
 	parts.Go(func() { a.pool.Run(ctx) })
-	parts.Go(func() { a.reports(ctx) })
+	parts.Go(func() { a.sendReports(ctx) })
 	parts.Go(func() { a.idle.Run(ctx) })
 	parts.Go(func() { a.watcher.Run(ctx) })
 	if a.options.Credentials != nil {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// batches bounds the datagrams of one Drive, in receiving calls, so that a
-	// flood leaves the process time for its own work.
-	batches = 4
-	// burst bounds the frames taken from a sender at a time: as many small ones as
-	// one datagram of an Ethernet carries.
-	burst = 128
+	// maxReceives bounds the receiving calls of one Drive, so that a flood leaves the process time
+	// for its own work.
+	maxReceives = 4
+	// maxFrames bounds the frames of one call of flowctl.Sender.Send: as many small ones as one
+	// datagram of an Ethernet carries.
+	maxFrames = 128
 	// clockEvery is how many empty polls share one reading of the clock: together they take less
 	// than the shortest of the protocol's times.
 	clockEvery = 16
-	// bursts bounds what is sent to a peer in a row: far above the largest window.
-	bursts = 64
+	// maxSends bounds the calls for one peer in a row: far above what the largest window needs.
+	maxSends = 64
 )
 
 // Driver drives one context. One goroutine uses it at a time, and all but New,
@@ -211,7 +211,7 @@ func (d *Driver) clock() {
 
 // take takes what has come.
 func (d *Driver) take() (progress bool) {
-	for range batches {
+	for range maxReceives {
 		n := d.port.Receive(d.receive)
 		progress = progress || n > 0
 		if n < 2 {
@@ -291,7 +291,8 @@ func (d *Driver) schedule(p *peer) {
 	}
 	d.due = min(d.due, next)
 	// With p.acked, too: an agent killed before it frees that leaves it to the next (repair).
-	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || p.acked || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported())
+	pending := p.acked || p.unsettled() || p.unflushed() || p.recv.Due() || p.unreported()
+	d.img.SetActive(p.rank, next != flowctl.NoDeadline || waits || pending)
 }
 
 // Settled reports whether nothing is kept for other nodes, and no answer is due.

@@ -62,12 +62,12 @@ func (d *Driver) requestAddress(p *peer) {
 // onAddress takes a directory's answer.
 func (d *Driver) onAddress(p *peer, from link.Address, h *link.Head) {
 	if from == p.directory {
-		d.located(p, h.Status, withPort(p.directory, h.Port))
+		d.recordLocation(p, h.Status, withPort(p.directory, h.Port))
 	}
 }
 
-// located records where a peer is, if it is anywhere.
-func (d *Driver) located(p *peer, status uint8, at link.Address) {
+// recordLocation records where a peer is, if it is anywhere.
+func (d *Driver) recordLocation(p *peer, status uint8, at link.Address) {
 	p.lookup.since = 0
 	d.img.NoteLocated()
 	switch status {

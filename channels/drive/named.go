@@ -6,8 +6,8 @@ import (
 )
 
 // Ranks that are found by name (TIPC): the name of a peer's context may be bound by anybody, so the
-// first question and its answer are sealed, and only then, to the socket that answered, datagrams go
-// with the job's key.
+// first question and its answer are sealed, and only then, to the socket that answered, datagrams
+// go with the job's key.
 
 // requestByName asks at the name of the peer's context where it is, and at the name of its node's
 // directory, which makes the context if its rank has not opened the channel yet.
@@ -45,7 +45,7 @@ func (d *Driver) inputSealed(from link.Address, data []byte) {
 			if s.Status == link.StatusEnded {
 				p.address = link.Address{} // it was there, perhaps
 			}
-			d.located(p, s.Status, link.SocketAddress(node, s.Name))
+			d.recordLocation(p, s.Status, link.SocketAddress(node, s.Name))
 		}
 	case link.Data, link.Ask, link.Answer, link.End: // End is for directories
 	}

@@ -164,7 +164,7 @@ func (d *Driver) free(p *peer) {
 	}
 	freed, err := d.buf.Acknowledged(p.rank, acked)
 	if err != nil {
-		d.damaged(p, err)
+		d.failPeer(p, err)
 	}
 	d.freed = d.freed || freed > 0
 }

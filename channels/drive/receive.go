@@ -104,7 +104,7 @@ func (d *Driver) frameIn(p *peer, data flowctl.Data, f link.Frame) {
 		if err := d.deliver(p, f); err != nil {
 			// Only a peer that contradicts itself gets here, or an image that was changed between
 			// the check for room and its use.
-			d.damaged(p, err)
+			d.failPeer(p, err)
 		}
 	case flowctl.Refuse:
 		d.img.AddCounter(abi.Nacked, 1)
@@ -215,9 +215,9 @@ func (d *Driver) offerRoom() {
 	}
 }
 
-// damaged ends the exchange with a peer for which the image, or the peer itself, says
+// failPeer ends the exchange with a peer for which the image, or the peer itself, says
 // impossible things.
-func (d *Driver) damaged(p *peer, err error) {
+func (d *Driver) failPeer(p *peer, err error) {
 	d.damage = err
 	d.img.CountDamage()
 	p.send.Fail()

@@ -131,11 +131,11 @@ func (d *Driver) send(p *peer) {
 
 func (d *Driver) transmitAll(p *peer) {
 	for i := 0; ; i++ {
-		if i == bursts { // a process that changes the state while the agent reads it
+		if i == maxSends { // a process that changes the state while the agent reads it
 			d.due = d.now
 			break
 		}
-		b := p.send.Send(&d.flow, d.now, burst)
+		b := p.send.Send(&d.flow, d.now, maxFrames)
 		if b.Empty() {
 			break
 		}
@@ -151,7 +151,7 @@ func (d *Driver) transmitAll(p *peer) {
 			d.img.AddCounter(abi.Resent, uint64(b.Again))
 		}
 		if err := d.transmit(p, b); err != nil {
-			d.damaged(p, err)
+			d.failPeer(p, err)
 			return
 		}
 		if p.send.Unsent() == 0 {

@@ -76,20 +76,39 @@ func eachPage(image *os.File, yield func(number uint32, data []byte) bool) error
 		if err != nil {
 			return fmt.Errorf("dump: looking for the pages in use: %w", err)
 		}
-		from -= from % abi.PageBytes
-		for at = from; at < end; {
-			n, err := image.ReadAt(buffer[:min(int64(len(buffer)), (end-at+abi.PageBytes-1)/abi.PageBytes*abi.PageBytes)], at)
-			if err != nil && !errors.Is(err, io.EOF) || n == 0 {
-				return fmt.Errorf("dump: reading the image: %w", err)
+		for at = from - from%abi.PageBytes; at < end; {
+			n, err := readPages(image, buffer, at, end)
+			if err != nil {
+				return err
 			}
-			for data := buffer[:n/abi.PageBytes*abi.PageBytes]; len(data) > 0; data = data[abi.PageBytes:] {
-				if !empty(data[:abi.PageBytes]) && !yield(uint32(at/abi.PageBytes), data[:abi.PageBytes]) {
-					return nil
-				}
-				at += abi.PageBytes
+			if !yieldPages(buffer[:n], uint32(at/abi.PageBytes), yield) {
+				return nil
 			}
+			at += int64(n)
 		}
 	}
+}
+
+// readPages fills the buffer with whole pages from an offset on, up to the page that has end. It
+// returns their size.
+func readPages(image *os.File, buffer []byte, at, end int64) (int, error) {
+	pages := (end - at + abi.PageBytes - 1) / abi.PageBytes
+	n, err := image.ReadAt(buffer[:min(int64(len(buffer)), pages*abi.PageBytes)], at)
+	if err != nil && !errors.Is(err, io.EOF) || n < abi.PageBytes {
+		return 0, fmt.Errorf("dump: reading the image: %w", err)
+	}
+	return n / abi.PageBytes * abi.PageBytes, nil
+}
+
+// yieldPages yields the pages that are not empty, and reports whether yield wants more.
+func yieldPages(data []byte, number uint32, yield func(uint32, []byte) bool) bool {
+	for ; len(data) > 0; data = data[abi.PageBytes:] {
+		if page := data[:abi.PageBytes]; !empty(page) && !yield(number, page) {
+			return false
+		}
+		number++
+	}
+	return true
 }
 
 var zeros [abi.PageBytes]byte

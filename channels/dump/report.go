@@ -132,9 +132,11 @@ func (d *Dump) peer(rank uint32) (p Peer, ok bool) {
 	}
 	s, r := sender.Status(), receiver.Status()
 	p = Peer{
-		Rank: rank, Acknowledged: s.Acked, Next: s.Next, End: s.Queued, Unacknowledged: sender.Unacked(), Unsent: sender.Unsent(),
-		Transmissions: s.Sent, Answered: s.Answered, Window: s.Window, Failed: s.Failed, Closed: sender.Closed(), Suspended: s.Suspended,
-		RoundTripNanos: s.RoundTrip.Nanoseconds(), Received: r.Next, Echo: r.Echo, Tells: r.Kind.String(), Kept: Kept{Listed: []KeptMessage{}},
+		Rank: rank, Acknowledged: s.Acked, Next: s.Next, End: s.Queued,
+		Unacknowledged: sender.Unacked(), Unsent: sender.Unsent(),
+		Transmissions: s.Sent, Answered: s.Answered, Window: s.Window, RoundTripNanos: s.RoundTrip.Nanoseconds(),
+		Failed: s.Failed, Closed: sender.Closed(), Suspended: s.Suspended,
+		Received: r.Next, Echo: r.Echo, Tells: r.Kind.String(), Kept: Kept{Listed: []KeptMessage{}},
 	}
 	if s.Hold != flowctl.Open {
 		p.Hold = s.Hold.String()

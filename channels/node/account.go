@@ -34,18 +34,22 @@ type Transports struct {
 // columns are the counters that are added up.
 func (m *Messages) columns() [len(counted)]*uint64 {
 	return [...]*uint64{
-		&m.Sent, &m.SentBytes, &m.Received, &m.ReceivedBytes, &m.Full, &m.Nacked, &m.Resent, &m.CreditRequests, &m.CreditsGranted,
-		&m.Transports.Lanes, &m.Transports.LanesGivenBack, &m.Transports.Direct, &m.Transports.Mapped,
-		&m.Transports.Copied, &m.Transports.Streamed, &m.Transports.Bulk, &m.Transports.Again, &m.Transports.Rendezvous, &m.Transports.GivenUp,
+		&m.Sent, &m.SentBytes, &m.Received, &m.ReceivedBytes, &m.Full, &m.Nacked, &m.Resent,
+		&m.CreditRequests, &m.CreditsGranted,
+		&m.Transports.Lanes, &m.Transports.LanesGivenBack,
+		&m.Transports.Direct, &m.Transports.Mapped, &m.Transports.Copied, &m.Transports.Streamed,
+		&m.Transports.Bulk, &m.Transports.Again, &m.Transports.Rendezvous, &m.Transports.GivenUp,
 		&m.Transports.RendezvousOpen, &m.Transports.Unexpected,
 	}
 }
 
 // counted are the counters of an image, in the order of Messages.columns.
 var counted = [...]abi.Counter{
-	abi.Sent, abi.SentBytes, abi.Received, abi.ReceivedBytes, abi.Refused, abi.Nacked, abi.Resent, abi.CreditRequests, abi.CreditsGranted,
-	abi.LanesOpened, abi.LanesGivenBack, abi.DirectOperations, abi.WindowsMapped,
-	abi.CopiedBytes, abi.StreamedBytes, abi.BulkBytes, abi.PiecesAgain, abi.Rendezvous, abi.PeersGivenUp,
+	abi.Sent, abi.SentBytes, abi.Received, abi.ReceivedBytes, abi.Refused, abi.Nacked, abi.Resent,
+	abi.CreditRequests, abi.CreditsGranted,
+	abi.LanesOpened, abi.LanesGivenBack,
+	abi.DirectOperations, abi.WindowsMapped, abi.CopiedBytes, abi.StreamedBytes,
+	abi.BulkBytes, abi.PiecesAgain, abi.Rendezvous, abi.PeersGivenUp,
 	abi.RendezvousOpen, abi.UnexpectedBytes,
 }
 

@@ -31,8 +31,8 @@ type Context struct {
 	spareErr error         // why not; set before spared is closed
 
 	mode atomic.Uint32 // of watch, for others to see
-	// withdrawn: the context's name was given up, since its process died and all that it had sent has
-	// arrived.
+	// withdrawn: the context's name was given up, since its process died and all that it had sent
+	// has arrived.
 	withdrawn atomic.Bool
 	damaged   atomic.Bool          // nobody of this process touches the image again
 	counted   [len(counted)]uint64 // its counters when the job's account was last made; under the job's mu
@@ -72,7 +72,7 @@ func (j *Job) context(of name, flow uint32) (*Context, error) {
 		if j.remote == 0 && j.connected != nil {
 			j.connected(j)
 		}
-		j.hasRemote()
+		j.noteRemote()
 	}
 	return c, nil
 }
@@ -97,7 +97,8 @@ func (j *Job) make(of name, flow uint32) (*Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	img, err := channels.Create(channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}, j.geometry.WithFlow(flow), j.ranks)
+	id := channels.Identity{Job: j.key, Rank: of.rank, Channel: of.channel}
+	img, err := channels.Create(id, j.geometry.WithFlow(flow), j.ranks)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func (d *directory) take(from link.Address, data []byte) {
 	case link.Where:
 		d.where(from, &h)
 	case link.End:
-		d.ended(from, &h)
+		d.onEnd(from, &h)
 	default:
 	}
 }
@@ -183,8 +183,8 @@ func (j *Job) isGone(of name) bool {
 	return j.ended[of.rank] && j.contexts[of] == nil
 }
 
-// ended takes the notice of a death from the directory of the dead rank's node.
-func (d *directory) ended(from link.Address, h *link.Head) {
+// onEnd handles the notice of a death from the directory of the dead rank's node.
+func (d *directory) onEnd(from link.Address, h *link.Head) {
 	j, _ := d.node.job(h.Job)
 	if j == nil || j.places == nil || j.has(h.From) || h.Channel >= MaxChannels || from.None() ||
 		from != j.places.Directory(j.places.Node(h.From)) || h.Status == link.EndFlow {

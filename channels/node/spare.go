@@ -106,7 +106,7 @@ func (j *Job) restoreOne(s *Spare) error {
 	j.contexts[of] = c
 	j.account.all = append(j.account.all, c)
 	if c.driver != nil {
-		j.hasRemote()
+		j.noteRemote()
 	}
 	return nil
 }

@@ -87,9 +87,9 @@ func (j *Job) remoteSince() int64 {
 	return j.remote
 }
 
-// hasRemote records that the job has a context with peers on other nodes; the caller holds the
+// noteRemote records that the job has a context with peers on other nodes; the caller holds the
 // lock.
-func (j *Job) hasRemote() {
+func (j *Job) noteRemote() {
 	if j.remote == 0 {
 		j.remote = channels.Nanos()
 	}

@@ -23,9 +23,9 @@ const (
 	// the agent takes over late by at most half of the time for which the process was seen to poll.
 	steady       = 16 * tick
 	steadyChecks = 2 * calmChecks
-	// maxInterval bounds the time between two checks of a context whose process drives again by itself
-	// after computing for a while ([Context.adaptInterval]): a step of many simulations. If it then
-	// computes for longer, the agent takes over after 2 to 3 such intervals.
+	// maxInterval bounds the time between two checks of a context whose process drives again by
+	// itself after computing for a while ([Context.adaptInterval]): a step of many simulations. If
+	// it then computes for longer, the agent takes over after 2 to 3 such intervals.
 	maxInterval = 8 * tick
 	// soonBack is how long after the agent took over a process that drives again would have been in
 	// time to do so itself.
@@ -63,7 +63,9 @@ const (
 	modePaused
 )
 
-var modeNames = [...]string{modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed, modePaused: ModePaused}
+var modeNames = [...]string{
+	modeLocal: ModeLocal, modeWatched: ModeWatched, modeDriven: ModeDriven, modeArmed: ModeArmed, modePaused: ModePaused,
+}
 
 // watch is what the loop knows about a context.
 type watch struct {
@@ -185,16 +187,12 @@ func (l *loop) checkContext(c *Context, now int64) {
 			return
 		}
 	}
-	drives := c.img.Drives()
-	moved := drives != c.drives
-	c.drives = drives
-	if moved {
-		c.adaptInterval(now)
-		c.late, c.refused = false, 0
-		c.driven = min(c.driven+1, steadyChecks)
-	} else {
-		c.driven = 0
-	}
+	l.watchOrDrive(c, now, readable)
+}
+
+// watchOrDrive drives a context if its process does not, and otherwise only checks it again later.
+func (l *loop) watchOrDrive(c *Context, now int64, readable bool) {
+	moved := c.noteDrives(now)
 	asleep := c.img.Sleeping() && c.img.State() == abi.StateOpen
 	switch {
 	case c.settled != nil || len(c.pendingDeaths) > 0:
@@ -217,6 +215,21 @@ func (l *loop) checkContext(c *Context, now int64) {
 		}
 		l.drive(c, turn{began: now, readable: readable, asleep: asleep})
 	}
+}
+
+// noteDrives reports whether the process has driven since the last check.
+func (c *Context) noteDrives(now int64) (moved bool) {
+	drives := c.img.Drives()
+	moved = drives != c.drives
+	c.drives = drives
+	if !moved {
+		c.driven = 0
+		return false
+	}
+	c.adaptInterval(now)
+	c.late, c.refused = false, 0
+	c.driven = min(c.driven+1, steadyChecks)
+	return true
 }
 
 // watchAgain leaves the driving to the process and checks again after step.
@@ -242,10 +255,10 @@ func (c *Context) pace() int64 {
 	}
 }
 
-// adaptInterval doubles the interval if the process drives again after a check without, or soon after
-// the agent took over in vain: it computes for some milliseconds between its exchanges, where each
-// wake-up of the agent takes its processor. The interval is the shortest again after a longer absence,
-// or if frames or peers waited for the agent.
+// adaptInterval doubles the interval if the process drives again after a check without, or soon
+// after the agent took over in vain: it computes for some milliseconds between its exchanges, where
+// each wake-up of the agent takes its processor. The interval is the shortest again after a longer
+// absence, or if frames or peers waited for the agent.
 func (c *Context) adaptInterval(now int64) {
 	mode := c.mode.Load()
 	drove := mode == modeDriven || mode == modeArmed
@@ -257,8 +270,8 @@ func (c *Context) adaptInterval(now int64) {
 	}
 }
 
-// served counts what is not done without the agent while the process computes: frames that it sends,
-// and credits that peers wait for.
+// served counts what is not done without the agent while the process computes: frames that it
+// sends, and credits that peers wait for.
 func (c *Context) served() uint64 { return c.driver.Frames() + c.img.Counter(abi.CreditsGranted) }
 
 // nextTick returns a multiple of the step, at least one step less a tick away:

@@ -16,8 +16,8 @@ const (
 	// another: a server starts and is elected within seconds. After the cluster has come back, it
 	// gives up a job whose scrun does not attach for 10 s.
 	attachPatience = 30 * time.Second
-	// unlimited means that scrun waits without a bound for a cluster without a majority: people have
-	// to start its servers, and running jobs continue.
+	// unlimited means that scrun waits without a bound for a cluster without a majority: people
+	// have to start its servers, and running jobs continue.
 	unlimited = -1
 	// attachPause is the time between two attempts.
 	attachPause = 100 * time.Millisecond
@@ -94,8 +94,8 @@ func patienceOf(o *options.Options, messages messenger) client.Patience {
 	return p
 }
 
-// dialContext returns the context for finding a cluster. With --patience, scrun also waits that long
-// for the daemon at this point.
+// dialContext returns the context for finding a cluster. With --patience, scrun also waits that
+// long for the daemon at this point.
 func dialContext(ctx context.Context, o *options.Options, messages messenger) context.Context {
 	if o.Patience > 0 {
 		return client.WithPatience(ctx, patienceOf(o, messages))
@@ -117,8 +117,9 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// follow receives the job's events until the last, over as many streams as necessary. The first
-// stream is nil if it could not be opened; broken is the reason.
+// follow receives the job's events until the last, over as many streams as necessary, and waits
+// until the output is shown. The first stream is nil if it could not be opened; broken is the
+// reason.
 func (s *session) follow(ctx context.Context, stream *attachment, broken error, outputFailed chan<- struct{}) outcome {
 	how := outcome{broken: broken}
 	events, troubles := newUnshown(), make(chan error, 1)
@@ -139,8 +140,7 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 				fruitless++
 			}
 		}
-		if how.verdict != nil || s.own || !mayComeBack(how.broken) || fruitless >= maxFruitless ||
-			ctx.Err() != nil || !wait.Continue(time.Now(), how.broken) {
+		if fruitless >= maxFruitless || ctx.Err() != nil || !s.mayAttachAgain(&how) || !wait.Continue(time.Now(), how.broken) {
 			break
 		}
 		pause(ctx, attachPause)
@@ -158,6 +158,12 @@ func (s *session) follow(ctx context.Context, stream *attachment, broken error, 
 		s.acknowledge(stream)
 	}
 	return how
+}
+
+// mayAttachAgain reports whether another stream could tell more about the job than the last one
+// did.
+func (s *session) mayAttachAgain(how *outcome) bool {
+	return how.verdict == nil && !s.own && mayComeBack(how.broken)
 }
 
 // receive receives the daemon's events until the last, or until the stream breaks, and returns
@@ -201,11 +207,11 @@ func (s *session) receive(stream *attachment, how *outcome, events *unshown) (ca
 	return came
 }
 
-// sendReceived tells the cluster that all output of an attempt came. It does not wait, since the stream
-// may be full of input that no rank reads; the end of the stream ends the goroutine.
+// sendReceived tells the cluster that all output of an attempt has arrived. It does not wait, since
+// the stream may be full of input that no rank reads. The end of the stream ends the goroutine.
 func (s *session) sendReceived(stream *attachment, attempt uint32) {
 	request := &scorev1.AttachRequest{Request: &scorev1.AttachRequest_ReceivedAttempt{ReceivedAttempt: attempt}}
-	go func() { _ = s.streams.sendOn(stream, request) }() // without it the end is not final
+	go func() { _ = s.streams.sendOn(stream, request) }() // if it is lost, scrun acknowledges after the end
 }
 
 // acknowledgePatience bounds the wait for the cluster's answer to the acknowledgement. Without the

@@ -49,8 +49,8 @@ func (v messenger) fail(sentence string) int {
 	return exitCluster
 }
 
-// failUnlessInterrupted is fail for a step before the job is known. If a signal ended the step, it prints
-// the message left.
+// failUnlessInterrupted is fail for a step before the job is known. If a signal ended the step, it
+// prints the message left.
 func (v messenger) failUnlessInterrupted(err error, left string) int {
 	if by, ok := errors.AsType[leftBy](err); ok {
 		v.print(left)
@@ -76,8 +76,8 @@ func (v messenger) note(format string, arguments ...any) {
 // waiting prints why scrun waits for the cluster.
 func (v messenger) waiting(err error) { v.print(client.Sentence(err) + "; scrun waits") }
 
-// print writes one line, with escapes for line ends within the sentence: what follows one would look
-// like the output of a rank, or another sentence of scrun.
+// print writes one line, with escapes for line ends within the sentence: what follows one would
+// look like the output of a rank, or another sentence of scrun.
 func (v messenger) print(sentence string) { v.printLines([]string{sentence}) }
 
 // printLines writes lines in one write, so that lines of ranks do not mix in.

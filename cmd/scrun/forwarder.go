@@ -87,8 +87,8 @@ func (f *forwarder) receive(input *scorev1.Stdin) error {
 	return f.sent.add(f.ctx, input)
 }
 
-// onFailed implements receiver. It warns that the ranks see an end of the input that is not its real
-// end.
+// onFailed implements receiver. It warns that the ranks see an end of the input that is not its
+// real end.
 func (f *forwarder) onFailed(err error) {
 	f.lost.Store(true)
 	f.messenger.print(fmt.Sprintf("cannot read the input: %v; the ranks have what was before", err))

@@ -21,8 +21,10 @@ const (
 
 // interrupts counts the SIGINTs so far. It does no I/O.
 type interrupts struct {
-	last   time.Time // of the last one that only showed the ranks or, of a program, ended the job; zero: none yet
-	killed bool      // the user has ended the job
+	// last is when the last one came that only showed the ranks or, if a program sent it, ended the
+	// job; zero: none yet.
+	last   time.Time
+	killed bool // the user has ended the job
 }
 
 // escape handles a terminal's escape. It needs no confirmation.

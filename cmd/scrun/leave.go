@@ -67,7 +67,8 @@ func (s *step[T]) unlessInterrupted() (T, error) {
 		return s.value, s.err
 	case received := <-caught:
 		s.cancel()
-		// The clean-up may take for ever: a daemon that does not run can block a write to its socket.
+		// The clean-up may take for ever: a daemon that does not run can block a write to its
+		// socket.
 		waitAtMost(leaveTimeout, s.done)
 		number, _ := received.(syscall.Signal)
 		var none T

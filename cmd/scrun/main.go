@@ -60,8 +60,8 @@ func perform(o *options.Options) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	found := inspectProgram(o, here)
-	// To catch signals takes as long as to connect: for each the Go runtime wakes a thread and waits
-	// for it. A signal that comes sooner ends scrun, which has no job yet.
+	// To catch signals takes as long as to connect: for each the Go runtime wakes a thread and
+	// waits for it. A signal that comes sooner ends scrun, which has no job yet.
 	dialing := begin(ctx, func(ctx context.Context) (*connection, error) { return dial(ctx, o, messages) })
 	signals := catchSignals()
 	cluster, err := dialing.unlessInterrupted()

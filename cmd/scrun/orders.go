@@ -90,7 +90,8 @@ func (s *session) cancel(ctx context.Context) error {
 	return err
 }
 
-// endOnOutputFailure ends a job whose output cannot be shown. It is no error if the job has ended by itself.
+// endOnOutputFailure ends a job whose output cannot be shown. It is no error if the job has ended
+// by itself.
 func (s *session) endOnOutputFailure(ctx context.Context) string {
 	err := s.cancel(ctx)
 	if connect.CodeOf(err) == connect.CodeFailedPrecondition {

@@ -214,8 +214,8 @@ func TestInputIsNoTerminal(t *testing.T) {
 	}
 }
 
-// A stopped program gets no key. The terminal's escape ends its job all the same, at the beginning of
-// a line alone.
+// A stopped program gets no key. The terminal's escape ends its job all the same, at the beginning
+// of a line alone.
 func TestEscapeEndsAStoppedProgram(t *testing.T) {
 	p := sit(t, "--pty", "sh", "-c", `stty -echo; read line; echo "got $line"; kill -STOP $$`)
 	p.types("in the line ~.\r")

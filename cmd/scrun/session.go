@@ -73,13 +73,12 @@ func newSession(o *options.Options, messages messenger, cluster *connection, sig
 
 // outcome is the end of the attachment.
 type outcome struct {
-	verdict *scorev1.Verdict // nil if the attachment broke
-	broken  error            // why the attachment broke
-	trouble error            // why output could not be shown
-	// received is the latest attempt of which all output came, and final that the cluster knows it.
-	received uint32
-	final    bool
-	missing  bool // output was lost on the way
+	verdict  *scorev1.Verdict // nil if the attachment broke
+	broken   error            // why the attachment broke
+	trouble  error            // why output could not be shown
+	received uint32           // the latest attempt whose output came to its end
+	final    bool             // the cluster knows that, so scrun need not wait for an answer
+	missing  bool             // output was lost on the way
 }
 
 // run follows the job until it ends, and returns scrun's exit code.

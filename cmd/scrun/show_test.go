@@ -64,8 +64,8 @@ func TestWhatHasComeIsNotShown(t *testing.T) {
 	}
 }
 
-// A confirmation that does not arrive is sent again, though nothing more is shown: the ranks may wait
-// for it.
+// A confirmation that does not arrive is sent again, though nothing more is shown: the ranks may
+// wait for it.
 func TestConfirmationIsSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var confirmed []uint64

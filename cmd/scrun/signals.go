@@ -37,8 +37,8 @@ func isForegroundOf(terminal *os.File) (bool, error) {
 	return group == unix.Getpgrp(), err
 }
 
-// inForeground reports whether this process is in the foreground of its terminal, so that a SIGINT may be
-// a ^C.
+// inForeground reports whether this process is in the foreground of its terminal, so that a SIGINT
+// may be a ^C.
 func inForeground() bool {
 	terminal, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY, 0)
 	if err != nil {

@@ -135,8 +135,8 @@ func shellCode(p *os.ProcessState) int {
 	return p.ExitCode()
 }
 
-// The job has ended after the second ^C, or after one SIGINT of a program. A script ends if scrun has
-// died of the signal, and else goes on with its next line.
+// The job has ended after the second ^C, or after one SIGINT of a program. A script ends if scrun
+// has died of the signal, and else goes on with its next line.
 func TestInterruptedJobEnds(t *testing.T) {
 	t.Run("typed", func(t *testing.T) {
 		testInterruptedJobEnds(t, func(command *exec.Cmd) { atTerminal(t, command) }, time.Tick(confirmTime/4))

@@ -121,8 +121,8 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []m
 		return nil, fmt.Errorf("--stage: %w; --stage=program sends none", err)
 	}
 	for _, l := range all {
-		// The loader looks for a library that is named by a path only at that path, and the C library
-		// must fit the node's loader.
+		// The loader looks for a library that is named by a path only at that path, and the C
+		// library must fit the node's loader.
 		if strings.Contains(l.Name, "/") || l.Base || l.System && how != options.StageAll {
 			continue
 		}
@@ -131,8 +131,8 @@ func stagedLibraries(how options.Stage, program, libraryPath string) (wanted []m
 	return wanted, nil
 }
 
-// digest reads the file once, for its length and digest. There is room for so many bytes: a larger one
-// is refused before it is read, which may take hours.
+// digest reads the file once, for its length and digest. There is room for so many bytes: a larger
+// one is refused before it is read, which may take hours.
 func (s *source) digest(ctx context.Context, room int64) error {
 	file, err := s.open()
 	if err != nil {

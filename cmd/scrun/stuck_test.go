@@ -13,8 +13,8 @@ import (
 	"connectrpc.com/connect"
 )
 
-// TestLeavingAStuckPipe: timeout(1) sends SIGTERM once, and SIGCONT. Nobody reads what the ranks have
-// written, so scrun leaves when they have ended; not before, since they may handle the signal.
+// TestLeavingAStuckPipe: timeout(1) sends SIGTERM once, and SIGCONT. Nobody reads what the ranks
+// have written, so scrun leaves when they have ended; not before, since they may handle the signal.
 func TestLeavingAStuckPipe(t *testing.T) {
 	attached, asked := make(chan struct{}), make(chan struct{}, 1)
 	states := []scorev1.JobState{scorev1.JobState_JOB_STATE_RUNNING, scorev1.JobState_JOB_STATE_DONE}

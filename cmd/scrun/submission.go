@@ -58,8 +58,8 @@ func (s *submission) submit(ctx context.Context) (uint64, error) {
 	return s.network.submit(client.WithPatience(ctx, s.patience()), s.messages, s.cluster, s.spec)
 }
 
-// checkWithheld refuses to submit a job that must wait to a server of an earlier version, which would run
-// it at once.
+// checkWithheld refuses a job that must wait if the server is of an earlier version: it would
+// ignore --hold and --dependency, and run the job at once.
 func (s *submission) checkWithheld(ctx context.Context) error {
 	if !s.spec.GetHold() && len(s.spec.GetDependencies()) == 0 && s.options.Array.AtOnce == 0 {
 		return nil

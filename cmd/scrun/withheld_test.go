@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestOlderServer: a server that does not know --hold and --dependency would run the job at once, and gets
-// none.
+// TestOlderServer: a server that does not know --hold and --dependency would run the job at once,
+// and gets none.
 func TestOlderServer(t *testing.T) {
 	for version, want := range map[uint32]string{protocol.Holds: "7", protocol.First: ""} {
 		submitted := false

@@ -29,7 +29,8 @@ type exchange struct {
 
 func newExchange(g *Group) *exchange {
 	x := &exchange{group: g, open: make(map[fence.Op]bool), sent: make(map[fence.Op]*sync.WaitGroup)}
-	machine, err := fence.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex()), fence.Algorithm(g.order.GetSpec().GetExchange()))
+	algorithm := fence.Algorithm(g.order.GetSpec().GetExchange())
+	machine, err := fence.New(len(g.order.GetPlaces()), int(g.order.GetNodeIndex()), algorithm)
 	if err != nil {
 		x.broken = err
 		return x

@@ -55,7 +55,11 @@ func newJob(p *Plane, order *agentpb.Prepare, steward int) *Job {
 		plane: p, id: order.GetJobId(), uid: order.GetUser().GetUid(), steward: steward,
 		ranks:    order.GetPlaces()[order.GetNodeIndex()].GetRanks(),
 		respawns: order.GetSpec().GetRespawn() > 0,
-		changed:  make(chan struct{}), launched: make(chan struct{}), left: make(chan struct{}), over: make(chan struct{}), gone: make(chan struct{}),
+		changed:  make(chan struct{}),
+		launched: make(chan struct{}),
+		left:     make(chan struct{}),
+		over:     make(chan struct{}),
+		gone:     make(chan struct{}),
 	}
 }
 
@@ -174,7 +178,7 @@ func (j *Job) admit(conn *net.UnixConn, rank ancestry.Process) {
 		return
 	}
 	j.plane.tasks.Go(func() {
-		defer j.waited()
+		defer j.endWait()
 		if why := j.awaitRank(rank); why != "" {
 			j.plane.refuse(conn, why, int32(rank.PID))
 			return
@@ -219,7 +223,7 @@ func (j *Job) mayWait() bool {
 	return true
 }
 
-func (j *Job) waited() {
+func (j *Job) endWait() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.waiting--

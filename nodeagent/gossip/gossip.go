@@ -104,7 +104,9 @@ func (m *Machine) take(from int, item Item) []Effect {
 	m.effects = m.effects[:0]
 	k := key{item.Kind, item.Node, item.Rank, item.Incarnation}
 	switch {
-	case item.Node < 0 || item.Node >= m.nodes, item.Kind < PartLost, item.Kind > RankReborn, (item.Kind == RankReborn) != (item.Incarnation != 0):
+	case item.Node < 0 || item.Node >= m.nodes, item.Kind < PartLost, item.Kind > RankReborn:
+		return nil
+	case (item.Kind == RankReborn) != (item.Incarnation != 0):
 		return nil
 	case item.Kind == PartLost && item.Rank != 0, m.known[k], len(m.known) == MaxItems:
 		return nil

@@ -88,7 +88,12 @@ type Watcher struct {
 
 // New returns a watcher without jobs.
 func New(options Options) *Watcher {
-	w := &Watcher{options: options, asked: make(chan *agentpb.AskCut, maxQuestions), found: make(chan finding, maxQuestions), jobs: make(map[Job]*sleeper)}
+	w := &Watcher{
+		options: options,
+		asked:   make(chan *agentpb.AskCut, maxQuestions),
+		found:   make(chan finding, maxQuestions),
+		jobs:    make(map[Job]*sleeper),
+	}
 	w.asleep.Store(&map[uint64]bool{})
 	return w
 }

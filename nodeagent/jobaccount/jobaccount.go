@@ -69,7 +69,9 @@ func (a *Account) CountFences(m *scorev1.Fences) {
 	if a.fences.GetFences() >= m.GetFences() {
 		return // it is a repetition
 	}
-	a.countKeys(m.GetPlainBytes()-min(a.fences.GetPlainBytes(), m.GetPlainBytes()), m.GetPackedBytes()-min(a.fences.GetPackedBytes(), m.GetPackedBytes()))
+	plain := m.GetPlainBytes() - min(a.fences.GetPlainBytes(), m.GetPlainBytes())
+	packed := m.GetPackedBytes() - min(a.fences.GetPackedBytes(), m.GetPackedBytes())
+	a.countKeys(plain, packed)
 	a.fences = m
 }
 

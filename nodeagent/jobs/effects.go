@@ -156,7 +156,8 @@ func (j *Job) clear() {
 	j.owned.Remove()
 	_ = failpoint.Hit(failpoint.DoneReport) // cannot fail
 	j.mu.Lock()
-	j.done = &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: &agentpb.NodeDone{JobId: j.id, Usage: usage, Start: j.account.Start()}}}
+	done := &agentpb.NodeDone{JobId: j.id, Usage: usage, Start: j.account.Start()}
+	j.done = &agentpb.AgentMessage{Message: &agentpb.AgentMessage_NodeDone{NodeDone: done}}
 	j.mu.Unlock()
 	j.step(jobstate.Cleared)
 	j.options.Logger.Info("job is over", zap.Uint64("job", j.id),

@@ -98,7 +98,8 @@ func (js *Jobs) newJob(order *agentpb.Prepare) *Job {
 		js.options.Peers.Expect(place.GetAddress(), place.GetNode())
 	}
 	j.group = collectives.New(order, collectives.Options{
-		Node: js.options.Node.Name, Context: ctx, Peers: js.options.Peers, Go: js.options.Go, Metrics: js.options.Metrics, Logger: js.options.Logger,
+		Node: js.options.Node.Name, Context: ctx, Peers: js.options.Peers, Go: js.options.Go,
+		Metrics: js.options.Metrics, Logger: js.options.Logger,
 		Steward: func() collectives.Steward {
 			if steward := j.stewardOf(); steward != nil {
 				return steward

@@ -35,18 +35,22 @@ func (j *Job) checkCaller(ctx context.Context, nodeIndex uint32) error {
 // ConfirmOutput implements agentpbconnect.PeerServiceHandler.
 func (s PeerService) ConfirmOutput(_ context.Context, request *connect.Request[scorev1.OutputMark]) (*connect.Response[scorev1.ConfirmOutputResponse], error) {
 	m := request.Msg
-	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
-		j.withSteward(func(s *stewardpool.Steward) error { return s.Taken(m.GetSequence()) }) // a lost steward keeps no output
-	}
+	s.jobs.withAttempt(m.GetJobId(), m.GetAttempt(), func(s *stewardpool.Steward) error { return s.Taken(m.GetSequence()) })
 	return connect.NewResponse(&scorev1.ConfirmOutputResponse{}), nil
+}
+
+// withAttempt calls do with the steward of an attempt of a job, if it is here and has one. Errors
+// are ignored: a lost steward neither reads nor keeps output.
+func (js *Jobs) withAttempt(id uint64, attempt uint32, do func(*stewardpool.Steward) error) {
+	if j := js.Get(id); j != nil && j.Attempt() == attempt {
+		j.withSteward(do)
+	}
 }
 
 // PaceOutput implements agentpbconnect.PeerServiceHandler.
 func (s PeerService) PaceOutput(_ context.Context, request *connect.Request[agentpb.PaceOutputRequest]) (*connect.Response[agentpb.PaceOutputResponse], error) {
 	m := request.Msg
-	if j := s.jobs.Get(m.GetJobId()); j != nil && j.Attempt() == m.GetAttempt() {
-		j.withSteward(func(s *stewardpool.Steward) error { return s.Pace(m.GetBytesPerSecond()) }) // a lost steward reads no output
-	}
+	s.jobs.withAttempt(m.GetJobId(), m.GetAttempt(), func(s *stewardpool.Steward) error { return s.Pace(m.GetBytesPerSecond()) })
 	return connect.NewResponse(&agentpb.PaceOutputResponse{}), nil
 }
 

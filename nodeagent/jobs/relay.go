@@ -20,7 +20,8 @@ func (j *Job) onRelay(m *stewardpb.Relay) {
 	j.call(j.relays.add(m))
 }
 
-// call delivers messages, each by a call of its own, and then those that waited for that.
+// call delivers messages, each by an RPC of its own. After each RPC it delivers the messages that
+// have waited for it to end.
 func (j *Job) call(messages []*stewardpb.Relay) {
 	for _, m := range messages {
 		j.options.Go(func() {
@@ -36,11 +37,11 @@ func (j *Job) deliver(m *stewardpb.Relay) {
 		Data: m.GetData(), Header: m.GetHeader(),
 	})
 	if err != nil && j.ctx.Err() == nil {
-		j.relayFailed(m, err)
+		j.returnRelay(m, err)
 	}
 }
 
-func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
+func (j *Job) returnRelay(m *stewardpb.Relay, err error) {
 	j.options.Logger.Debug("a message of a job cannot be delivered", zap.Uint64("job", j.id),
 		zap.Uint64("to_job", m.GetJobId()), zap.Uint32("to_node", m.GetNodeIndex()), zap.Error(err))
 	refused := errors.Is(err, peers.ErrForeign)
@@ -53,7 +54,8 @@ func (j *Job) relayFailed(m *stewardpb.Relay, err error) {
 	j.withSteward(func(s *stewardpool.Steward) error { return s.RelayFailed(m) })
 }
 
-// relayTo delivers a message; to this node, without the network.
+// relayTo delivers a message to the agent at an address. If that is this node, it does so without
+// the network.
 func (js *Jobs) relayTo(ctx context.Context, address string, request *agentpb.RelayRequest) error {
 	if address == js.options.Node.Address {
 		return js.relay(ctx, request)

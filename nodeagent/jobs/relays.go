@@ -9,21 +9,23 @@ import (
 const (
 	// maxRelay bounds a message between stewards in bytes: the keys of one rank.
 	maxRelay = 32 << 20
-	// maxCalls bounds a job's calls to one agent that are under way: enough for a long way, and of all
-	// jobs of a node few enough for one connection (h2), since each call beyond makes another one.
+	// maxCalls bounds a job's calls to one agent that are under way: enough to fill a path with a
+	// long delay. For all jobs of a node together it is few enough for one connection (h2), since
+	// each call beyond what a connection takes opens another one.
 	maxCalls = 16
-	// maxCallBytes bounds the bytes of the messages of these calls, if they are more than one. A call
-	// takes several times as much in both agents, and large ones fill the way one by one.
+	// maxCallBytes bounds the bytes of the messages of these calls, if there is more than one. A
+	// call takes several times as much memory in both agents, and large messages fill the path one
+	// by one.
 	maxCallBytes = 2 << 20
-	// maxRelays bounds a job's messages that are on their way or wait for a call: each rank of a large
-	// node asks for a few others' keys at once. Further messages are dropped, and their steward sends
-	// them again.
+	// maxRelays bounds a job's messages that are on their way or wait for a call: each rank of a
+	// large node asks for the keys of a few others at once. Further messages are dropped, and their
+	// steward sends them again.
 	maxRelays = 4096
-	// maxUserRelayBytes bounds the bytes of such messages of all jobs of a user: the largest one beside
-	// what a steward sends without an answer.
+	// maxUserRelayBytes bounds the bytes of such messages of all jobs of a user: the largest
+	// message, and what a steward sends before it awaits an answer.
 	maxUserRelayBytes = maxRelay + 16<<20
-	// ownRelayBytes is what a job may have of them in any case, so that it goes on beside the user's
-	// other jobs. It may have one larger message.
+	// ownRelayBytes is what a job may have of them in any case, so that the user's other jobs
+	// cannot stop it. A job without messages may have one that is larger.
 	ownRelayBytes = 1 << 20
 )
 
@@ -37,8 +39,8 @@ type relays struct {
 	to    map[string]*relayQueue // by the agent's address
 }
 
-// relayQueue holds the messages to one agent: how many calls are under way, with how many bytes, and
-// what waits, whose order is in keys.
+// relayQueue holds the messages to one agent: the number of calls under way and their bytes, and
+// the messages that wait for a call, in the order of keys.
 type relayQueue struct {
 	calls   int
 	calling int
@@ -57,14 +59,14 @@ func keyOf(m *stewardpb.Relay) relayKey {
 	return relayKey{m.GetJobId(), m.GetNodeIndex(), m.GetHeader().GetStream(), m.GetHeader().GetNumber()}
 }
 
-// newRelays returns the messages, none yet, of a job of the user.
+// newRelays returns an empty set of messages for a job of the user.
 func newRelays(user *userRelays) *relays {
 	return &relays{user: user, to: make(map[string]*relayQueue)}
 }
 
-// add takes a message, and returns those for which the caller must begin a call. What waits begins
-// when a call has ended. A message that is sent again while it waits takes its own place. Messages
-// that are too many are dropped.
+// add adds a message, and returns the messages for which the caller must begin a call; the others
+// begin when a call has ended. A message that is sent again while it waits replaces its earlier
+// copy. add drops messages beyond the bounds.
 func (r *relays) add(m *stewardpb.Relay) (begin []*stewardpb.Relay) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -88,7 +90,8 @@ func (r *relays) add(m *stewardpb.Relay) (begin []*stewardpb.Relay) {
 	return q.begin()
 }
 
-// next removes a message whose call is over, and returns those for which the caller must begin one.
+// next removes a message whose call has ended, and returns the messages for which the caller must
+// begin a call.
 func (r *relays) next(done *stewardpb.Relay) (begin []*stewardpb.Relay) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,8 +135,8 @@ type userRelays struct{ bytes atomic.Int64 }
 
 func (u *userRelays) add(bytes int) { u.bytes.Add(int64(bytes)) }
 
-// hasRoom reports whether another message may be kept. Jobs that ask at the same moment may exceed the
-// bound by a message each.
+// hasRoom reports whether another message may be kept. Jobs that ask at the same moment may exceed
+// the bound by one message each.
 func (u *userRelays) hasRoom(bytes int) bool { return u.bytes.Load()+int64(bytes) <= maxUserRelayBytes }
 
 // relaysOfUsers holds the counts of all users that have had jobs here: a number each.

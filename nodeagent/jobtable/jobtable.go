@@ -57,25 +57,12 @@ func (t *Table[J]) Get(id uint64) J {
 	return t.jobs[id]
 }
 
-// Await waits for an attempt of a job, for its output. It also finds a forgotten job that is still
-// leaving. It returns nil when ctx ends.
+// Await waits until an attempt of a job is here, and returns its part. It also finds a forgotten
+// job that is still leaving, whose output may be read. It returns nil when ctx ends.
 func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
 	var none J
 	for {
-		t.mu.Lock()
-		changed := t.changed
-		found := t.jobs[id]
-		if found != none && found.Attempt() != attempt {
-			found = none
-		}
-		if found == none {
-			for j := range t.leaving {
-				if j.ID() == id && j.Attempt() == attempt {
-					found = j
-				}
-			}
-		}
-		t.mu.Unlock()
+		found, changed := t.attempt(id, attempt)
 		if found != none {
 			return found
 		}
@@ -85,6 +72,22 @@ func (t *Table[J]) Await(ctx context.Context, id uint64, attempt uint32) J {
 			return none
 		}
 	}
+}
+
+// attempt returns an attempt of a job, nil if it is not here; changed is closed when a job comes.
+func (t *Table[J]) attempt(id uint64, attempt uint32) (found J, changed <-chan struct{}) {
+	var none J
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if j := t.jobs[id]; j != none && j.Attempt() == attempt {
+		return j, t.changed
+	}
+	for j := range t.leaving {
+		if j.ID() == id && j.Attempt() == attempt {
+			return j, t.changed
+		}
+	}
+	return none, t.changed
 }
 
 // Forget moves a job to the leaving ones and returns it, nil if there is none.

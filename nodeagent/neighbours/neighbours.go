@@ -123,8 +123,10 @@ func (w *Watcher) report(effects []failuredetector.Effect) {
 }
 
 var reachability = map[failuredetector.How]agentpb.Reachability{
-	failuredetector.Fine: agentpb.Reachability_REACHABILITY_FINE, failuredetector.Refused: agentpb.Reachability_REACHABILITY_REFUSED,
-	failuredetector.Hung: agentpb.Reachability_REACHABILITY_HUNG, failuredetector.Unreachable: agentpb.Reachability_REACHABILITY_UNREACHABLE,
+	failuredetector.Fine:        agentpb.Reachability_REACHABILITY_FINE,
+	failuredetector.Refused:     agentpb.Reachability_REACHABILITY_REFUSED,
+	failuredetector.Hung:        agentpb.Reachability_REACHABILITY_HUNG,
+	failuredetector.Unreachable: agentpb.Reachability_REACHABILITY_UNREACHABLE,
 }
 
 // probe asks one neighbour whether it is alive.

@@ -72,20 +72,25 @@ func period(blocks []block, rankNode []int32) int {
 
 // repeats reports whether the repeated blocks are the placement of the ranks.
 func repeats(blocks []block, rankNode []int32) bool {
-	rank := 0
 	for {
 		for _, b := range blocks {
-			for node := range b.nodes {
-				for range b.count {
-					if rank == len(rankNode) {
-						return true
-					}
-					if rankNode[rank] != b.first+node {
-						return false
-					}
-					rank++
-				}
+			n := min(int(b.nodes)*int(b.count), len(rankNode))
+			if !b.places(rankNode[:n]) {
+				return false
+			}
+			if rankNode = rankNode[n:]; len(rankNode) == 0 {
+				return true
 			}
 		}
 	}
+}
+
+// places reports whether the block's first ranks are on these nodes.
+func (b block) places(rankNode []int32) bool {
+	for i, node := range rankNode {
+		if node != b.first+int32(i)/b.count {
+			return false
+		}
+	}
+	return true
 }

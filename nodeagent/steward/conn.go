@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// unsentLimit bounds the bytes that wait for one client to read them. Clients read their answers at
-	// once; the longest lists the 100,000 ranks of a job and has 15 MB.
+	// unsentLimit bounds the bytes that wait for one client to read them. Clients read their
+	// answers at once. The longest answer lists the 100,000 ranks of a job and has 15 MB.
 	unsentLimit = 32 << 20
-	// unsentPause bounds the bytes that wait for all clients of a job while more requests are read. Ranks
-	// that share few CPUs, or whose gang is off, read their answers late: each of 1,000 may have to read
-	// about all others, 140 KB.
+	// unsentPause bounds the bytes that wait for all clients of a job while more requests are read.
+	// Ranks that share few CPUs, or whose gang is off, read their answers late: each of 1,000 ranks
+	// may have an answer of 140 KB about all others.
 	unsentPause = 64 << 20
-	// unsentMost bounds the bytes that wait for all clients of a job. Beyond unsentPause they grow by the
-	// answers to requests that were read together, and by events of other nodes.
+	// unsentMost bounds the bytes that wait for all clients of a job. Beyond unsentPause they grow
+	// only by the answers to requests that were read together, and by events of other nodes.
 	unsentMost = unsentPause + pmix.MaxReplies
-	// unsentLate bounds the bytes that wait for one client while more requests are read, here and on other
-	// nodes: events of other clients have no other bound. Each node may send crowdBytes more until it
-	// hears of that.
+	// unsentLate bounds the bytes that wait for one client while more requests are read, here and
+	// on other nodes. Nothing else bounds the events that other clients cause. Each node may send
+	// crowdBytes more before it learns that it must pause.
 	unsentLate = unsentLimit / 4
 )
 
@@ -44,10 +44,11 @@ type clients struct {
 	loop   *loop.Loop // watches them
 	unsent int        // sum of theirs
 	lates  int        // how many are late
-	// crowded is set while too many messages to other nodes are not acknowledged, or one asks for a pause.
+	// crowded: requests wait, because too many messages to other nodes are not acknowledged or
+	// another node asks for a pause.
 	crowded bool
-	// held are those whose requests are not read until other clients have read their answers, or other
-	// nodes their messages.
+	// held are the connections whose requests are not read until other clients have read their
+	// answers, or other nodes their messages.
 	held []*conn
 }
 
@@ -57,7 +58,8 @@ func (cs *clients) open(c *conn, fd int, tag loop.Tag) error {
 	return cs.loop.Watch(fd, unix.EPOLLIN, tag)
 }
 
-// watch changes for which events the loop watches a connection. It fails only for one that has ended.
+// watch changes the events for which the loop watches a connection. It fails only for a connection
+// that has ended.
 func (cs *clients) watch(c *conn, events uint32) { _ = cs.loop.ChangeWatch(c.fd, events, c.tag) }
 
 // close ends a connection.
@@ -68,8 +70,8 @@ func (cs *clients) close(c *conn) {
 	cs.setUnsent(c, nil)
 }
 
-// setUnsent counts what waits for a client. Once no client is late, and half as much as holds requests waits
-// for all of them, requests are read again.
+// setUnsent records what waits for a client. Requests are read again once no client is late and at
+// most half of unsentPause waits for all clients.
 func (cs *clients) setUnsent(c *conn, unsent []byte) {
 	cs.unsent += len(unsent) - len(c.unsent)
 	c.unsent = unsent
@@ -121,8 +123,8 @@ func (cs *clients) mayRead(c *conn, events uint32) bool {
 	return events&unix.EPOLLIN != 0 && !cs.hold(c)
 }
 
-// hold reports whether a client's requests must wait because too much waits for clients or for other
-// nodes, and then does not watch for them until half of that has been read.
+// hold reports whether a client's requests must wait, because too much waits for clients or for
+// other nodes. It then stops watching the connection; release watches it again.
 func (cs *clients) hold(c *conn) bool {
 	if !cs.late() && !cs.crowded {
 		return false

@@ -146,21 +146,21 @@ func (s *steward) onMessage(m *stewardpb.ToSteward) {
 	case *stewardpb.ToSteward_Kill:
 		s.life.Kill(s.now())
 	case *stewardpb.ToSteward_PartLost:
-		s.partLost(int(body.PartLost.GetNodeIndex()))
+		s.onPartLost(int(body.PartLost.GetNodeIndex()))
 	case *stewardpb.ToSteward_RankFailure:
 		s.onRankFailure(body.RankFailure)
 	case *stewardpb.ToSteward_ChildEnded:
-		s.childEnded(body.ChildEnded)
+		s.onChildEnded(body.ChildEnded)
 	case *stewardpb.ToSteward_Lease:
-		s.lease(body.Lease)
+		s.setLease(body.Lease)
 	case *stewardpb.ToSteward_Collective:
 		s.answerCollective(body.Collective)
 	case *stewardpb.ToSteward_Name:
 		s.answerName(body.Name)
 	case *stewardpb.ToSteward_Relay:
-		s.relayed(body.Relay)
+		s.onRelay(body.Relay)
 	case *stewardpb.ToSteward_RelayFailed:
-		s.relayFailed(body.RelayFailed)
+		s.onRelayFailed(body.RelayFailed)
 	case *stewardpb.ToSteward_Places:
 		s.answerPlaces(body.Places)
 	case *stewardpb.ToSteward_Spawn:

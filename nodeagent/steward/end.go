@@ -32,11 +32,11 @@ const (
 // PMI connection, comes first: the event of the wake-up precedes this one.
 func (s *steward) onExit(pid int) {
 	if exit, ended := s.reaper.Reap(pid); ended {
-		s.exited(exit)
+		s.onRankExited(exit)
 	}
 }
 
-func (s *steward) exited(e launch.Exit) {
+func (s *steward) onRankExited(e launch.Exit) {
 	k, at := e.ID, realtime.Now() // others are notified below, and may kill it
 	r := &s.job.ranks[k]
 	if state, _ := s.life.Rank(k); state == life.Unborn {
@@ -120,8 +120,8 @@ func (s *steward) reportAbort(a life.Abort) {
 	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_Abort{Abort: m}})
 }
 
-// lease lets the ranks live until an instant of CLOCK_MONOTONIC.
-func (s *steward) lease(until int64) {
+// setLease lets the ranks live until an instant of CLOCK_MONOTONIC.
+func (s *steward) setLease(until int64) {
 	now := s.now()
 	s.life.Lease(now, now.Add(time.Duration(until-realtime.Now())))
 }
@@ -162,7 +162,7 @@ func (s *steward) sweep() {
 		if !awaitFiles(stored) {
 			s.loop.Post(func() { s.noteLoss("output files may lack their end: they could not be completed in time") })
 		}
-		s.loop.Post(s.swept)
+		s.loop.Post(s.onSwept)
 	})
 }
 

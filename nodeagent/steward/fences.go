@@ -69,7 +69,7 @@ func (s *steward) applySmallExchange(effects []fence.Effect) {
 			s.sendCollective(e.To, &e.Message)
 		case fence.Done:
 			kind, parts := e.Message.Op.Kind, e.Message.Data
-			s.runLater(func() { s.fenced(kind, parts) }) // this may lead to the next fence
+			s.runLater(func() { s.finishFence(kind, parts) }) // this may lead to the next fence
 		case fence.Large:
 			op := e.Message.Op
 			s.ask(request{kind: requestCollective, number: op.Seq}, collectiveMessage(op.Seq, e.Message.Data[0], f.stats))
@@ -136,7 +136,8 @@ func (s *steward) lostCollective(lost reliable.Message, reason error) {
 	}
 	place := places[lost.To.Node]
 	text := fmt.Sprintf("node %s cannot be reached at %s: %v", place.GetNode(), place.GetAddress(), reason)
-	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: &stewardpb.PartLost{NodeIndex: lost.To.Node, Reason: text}}})
+	part := &stewardpb.PartLost{NodeIndex: lost.To.Node, Reason: text}
+	s.send(&stewardpb.FromSteward{Message: &stewardpb.FromSteward_PartLost{PartLost: part}})
 	s.endFence(fmt.Sprintf("node %s: %s", s.job.node, text))
 }
 
@@ -177,7 +178,7 @@ func (s *steward) answerCollective(m *stewardpb.CollectiveResult) {
 	if s.messages.fences.smallExchange == nil {
 		s.messages.fences.seq = m.GetSequence()
 	}
-	s.fenced(fence.Kind(m.GetKind()), m.GetData())
+	s.finishFence(fence.Kind(m.GetKind()), m.GetData())
 }
 
 // noFences notifies the ranks that there are no more fences of all ranks.
@@ -188,8 +189,8 @@ func (s *steward) noFences(reason string) {
 	})
 }
 
-// fenced ends a fence with the data of all nodes.
-func (s *steward) fenced(kind fence.Kind, parts [][]byte) {
+// finishFence ends a fence with the data of all nodes.
+func (s *steward) finishFence(kind fence.Kind, parts [][]byte) {
 	f := &s.messages.fences
 	size, seq := 0, f.seq
 	f.seq = 0

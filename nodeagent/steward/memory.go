@@ -28,7 +28,8 @@ const (
 // the keys and values of all ranks, events for ranks that register later, the data of one fence in
 // pieces and as a whole, tables for the largest number of ranks, unacknowledged messages to other
 // nodes, and what ranks and an agent have not read.
-const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes + pmi.MaxRanks*rankMemory + reliable.MaxBytes + unsentMost + maxUnread
+const MaxJobMemory = memoryLimit + pmi.MaxJobBytes + pmi.MaxKeptBytes + 2*fence.MaxBytes +
+	pmi.MaxRanks*rankMemory + reliable.MaxBytes + unsentMost + maxUnread
 
 // keptStep is the growth in bytes after which the collector's limit is set again. Setting it stops
 // the process for a moment.

@@ -25,11 +25,11 @@ const (
 	// agents. It is longer than an endpoint delays an acknowledgement, and longer than a busy
 	// machine takes.
 	directRepeat = 250 * time.Millisecond
-	// crowdMessages and crowdBytes bound the unacknowledged messages while more requests of ranks are
-	// read, which cause most of them. Without that a program that notifies others of events as fast as
-	// it can keeps the agents busy for nobody else. They are a tenth of a second's, as long as an
-	// acknowledgement may wait, of a program that exchanges much: 5,000 messages each second. And
-	// an agent has fewer calls to another on a connection.
+	// crowdMessages and crowdBytes bound the unacknowledged messages while more requests of ranks
+	// are read: requests cause most messages. Without a bound, a program that notifies others of
+	// events as fast as it can would keep the agents busy. The bounds are what a program that
+	// exchanges much, 5,000 messages each second, sends in a tenth of a second: an acknowledgement
+	// may be delayed for that long. An agent makes fewer calls than that to another one at once.
 	crowdMessages = 512
 	crowdBytes    = reliable.MaxBytes / 4
 )
@@ -54,9 +54,10 @@ func newMessages(j *job, now time.Time) *messages {
 	return &messages{endpoint: reliable.New(stream), fences: newFences(j), path: newPath(j)}
 }
 
-// streamOf returns the stream of a job's messages. That of a later attempt is larger whatever the clocks of
-// its hosts say: connected jobs may remember an earlier one. Jobs of one number, after an earlier snapshot
-// was restored, differ by the time. Earlier versions have the time in nanoseconds, which is less.
+// streamOf returns the stream of a job's messages. A later attempt has a larger stream, whatever
+// the clocks of its hosts say: connected jobs may remember an earlier attempt. The time
+// distinguishes jobs that get the same number after an earlier snapshot was restored. Earlier
+// versions use the time in nanoseconds, which is less.
 func streamOf(attempt uint32, now time.Time) uint64 {
 	return 1<<63 | uint64(attempt)<<32 | uint64(uint32(now.Unix()))
 }
@@ -80,7 +81,7 @@ func (s *steward) write(to reliable.Peer, data []byte, options reliable.SendOpti
 	message, now, err := s.messages.endpoint.Send(s.now(), to, data, options)
 	s.checkCrowd()
 	if err != nil {
-		s.lost(reliable.Message{To: to, Kind: options.Kind, Data: data}, err)
+		s.reportLost(reliable.Message{To: to, Kind: options.Kind, Data: data}, err)
 		return
 	}
 	if now {
@@ -124,8 +125,8 @@ func (s *steward) replayMessages() {
 	}
 }
 
-// relayed handles a message of another node or job that the agents have forwarded.
-func (s *steward) relayed(m *stewardpb.Relay) {
+// onRelay handles a message of another node or job that the agents have forwarded.
+func (s *steward) onRelay(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return
 	}
@@ -159,8 +160,9 @@ func (s *steward) take(from reliable.Peer, kind reliable.Kind, header reliable.H
 	}
 }
 
-// checkCrowd lets requests of ranks wait while too many messages are not acknowledged, and until half
-// of them are, and while another steward asks for a pause because its ranks read late.
+// checkCrowd makes requests of ranks wait from the moment when too many messages are not
+// acknowledged until only half as many are. Requests also wait while another steward asks for a
+// pause because its ranks read late.
 func (s *steward) checkCrowd() {
 	messages, bytes := s.messages.endpoint.Unacknowledged()
 	switch {
@@ -171,9 +173,9 @@ func (s *steward) checkCrowd() {
 	}
 }
 
-// relayFailed handles a message that the agent returns: its job has ended, or the agent refused to
-// forward it.
-func (s *steward) relayFailed(m *stewardpb.Relay) {
+// onRelayFailed handles a message that the agent returns: its job has ended, or the agent refused
+// to forward it.
+func (s *steward) onRelayFailed(m *stewardpb.Relay) {
 	if s.messages == nil {
 		return
 	}
@@ -183,15 +185,15 @@ func (s *steward) relayFailed(m *stewardpb.Relay) {
 	switch {
 	case !ok:
 	case m.GetRefused() != "":
-		s.lost(message, errors.New(m.GetRefused()))
+		s.reportLost(message, errors.New(m.GetRefused()))
 	default:
-		s.lost(message, errNoJob)
+		s.reportLost(message, errNoJob)
 	}
 }
 
-// lost reports to the sender of a message that it will not arrive. It does so later, because the
-// sender may still be sending it.
-func (s *steward) lost(m reliable.Message, reason error) {
+// reportLost reports to the sender of a message that it will not arrive. It does so later, because
+// the sender may still be sending it.
+func (s *steward) reportLost(m reliable.Message, reason error) {
 	s.runLater(func() {
 		switch {
 		case m.Kind == messageCollective:
@@ -205,8 +207,8 @@ func (s *steward) lost(m reliable.Message, reason error) {
 	})
 }
 
-// tickMessages repeats messages, acknowledges received ones, and reports those that timed out. It asks
-// other stewards to pause while the ranks here read late.
+// tickMessages repeats messages, acknowledges received ones, and reports those that timed out. It
+// asks other stewards to pause while the ranks here read late.
 func (s *steward) tickMessages() {
 	now := s.now()
 	if s.messages != nil {
@@ -226,7 +228,7 @@ func (s *steward) tickMessages() {
 		s.sendByAgents(message)
 	}
 	for _, message := range lost {
-		s.lost(message, errSilent)
+		s.reportLost(message, errSilent)
 	}
 }
 
@@ -248,9 +250,9 @@ func (s *steward) acknowledge() {
 	}
 }
 
-// swept ends the node's part after everything sent for the job's fences has arrived: ranks of other
-// nodes may still be in a fence that is over here. A killed job does not wait.
-func (s *steward) swept() {
+// onSwept ends the node's part after everything sent for the job's fences has arrived: ranks of
+// other nodes may still be in a fence that is over here. A killed job does not wait.
+func (s *steward) onSwept() {
 	s.awaitsMessages = s.messages != nil && !s.life.Killed() && s.messages.endpoint.Awaits(messageCollective)
 	if !s.awaitsMessages {
 		s.life.Swept(s.now())
@@ -276,6 +278,6 @@ func (s *steward) runAfter() {
 	}
 	s.after = nil
 	if s.awaitsMessages {
-		s.swept()
+		s.onSwept()
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pmixDrain bounds the reads of what a dead rank has sent, some of which may still be in the rank's half
-// of the connection: by Linux's defaults the two halves hold up to 10 MB.
+// pmixDrain bounds the reads of what a dead rank has sent, some of which may still be in the rank's
+// half of the connection: by Linux's defaults the two halves hold up to 10 MB.
 const pmixDrain = 1024
 
 // pmixBacklog is how many ranks may be about to connect; they come at once.
@@ -170,8 +170,8 @@ func (s *steward) rankEndedPMIx(k int, status launch.ExitStatus) {
 	}
 }
 
-// partLost notifies registered ranks that the ranks of another node are gone.
-func (s *steward) partLost(node int) {
+// onPartLost notifies registered ranks that the ranks of another node are gone.
+func (s *steward) onPartLost(node int) {
 	if s.job == nil {
 		return
 	}

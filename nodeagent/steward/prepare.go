@@ -52,13 +52,13 @@ func (s *steward) prepare(order *stewardpb.PrepareJob) {
 		})
 	}
 	if until := order.GetLeaseUntilNanos(); until != 0 {
-		s.lease(until)
+		s.setLease(until)
 	}
 	if err == nil {
 		err = j.check()
 	}
 	if err != nil {
-		s.prepared(err)
+		s.onPrepared(err)
 		return
 	}
 	s.help(func() {
@@ -76,12 +76,12 @@ func (s *steward) endPreparation(j *job, err error) {
 			s.help(func() { s.endPreparation(j, err) })
 			return
 		}
-		s.prepared(err)
+		s.onPrepared(err)
 	})
 }
 
-// prepared reports the result of the preparation to the agent.
-func (s *steward) prepared(err error) {
+// onPrepared reports the result of the preparation to the agent.
+func (s *steward) onPrepared(err error) {
 	j := s.job
 	if s.life.Phase() != life.Preparing || err != nil {
 		j.release(&s.clients)

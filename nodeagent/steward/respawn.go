@@ -47,7 +47,7 @@ func (s *steward) respawn(k, incarnation int) {
 	j := s.job
 	s.help(func() {
 		process, err := s.forkAgain(j, k)
-		s.loop.Post(func() { s.respawned(k, incarnation, process, err) })
+		s.loop.Post(func() { s.onRespawnForked(k, incarnation, process, err) })
 	})
 }
 
@@ -83,8 +83,8 @@ func (s *steward) forkAgain(j *job, k int) (*launch.Process, error) {
 	return started[0], nil
 }
 
-// respawned records a rank that was started again, and may already have ended again.
-func (s *steward) respawned(k, incarnation int, process *launch.Process, err error) {
+// onRespawnForked records a rank that was started again, and may already have ended again.
+func (s *steward) onRespawnForked(k, incarnation int, process *launch.Process, err error) {
 	r := &s.job.ranks[k]
 	if r.incarnation != incarnation {
 		return // it was started again since

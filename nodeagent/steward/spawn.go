@@ -62,8 +62,8 @@ func startingAt(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// childEnded notifies registered ranks that a job which they have spawned has ended.
-func (s *steward) childEnded(m *agentpb.ChildEnded) {
+// onChildEnded notifies registered ranks that a job which they have spawned has ended.
+func (s *steward) onChildEnded(m *agentpb.ChildEnded) {
 	if s.endpoint() != nil && s.job.speaksPMIx() {
 		s.applyPMIx(s.job.pmix.server.JobEnded(s.now(), m.GetChildJob(), int(m.GetExitCode())))
 	}

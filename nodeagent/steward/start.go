@@ -39,7 +39,7 @@ func (s *steward) forkAll(j *job) (whole bool) {
 		for _, p := range started {
 			j.container.Started(p.Pid, p.Pid)
 		}
-		s.loop.Post(func() { s.started(low, started, at) })
+		s.loop.Post(func() { s.onStarted(low, started, at) })
 		if err == nil {
 			continue
 		}
@@ -62,8 +62,8 @@ func (s *steward) passStreams(b *batch) {
 	s.relay.Add(b.outputs, b.sinks)
 }
 
-// started records a batch of ranks. Some may have ended, and been reported, before.
-func (s *steward) started(low int, processes []*launch.Process, at int64) {
+// onStarted records a batch of ranks. Some may have ended, and been reported, before.
+func (s *steward) onStarted(low int, processes []*launch.Process, at int64) {
 	for i, p := range processes {
 		s.job.ranks[low+i].process = p
 		s.life.Started(s.now(), low+i)
@@ -80,7 +80,7 @@ func (s *steward) startEnded() {
 	}
 	s.job.closeInputs(0) // of ranks that were never forked
 	if s.job.spec.GetRespawn() > 0 {
-		s.relay.InputComplete() // complete is called when no process will start any more
+		s.relay.InputComplete() // Complete follows when no process will start any more
 	} else {
 		s.relay.Complete()
 	}

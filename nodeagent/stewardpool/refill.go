@@ -37,7 +37,7 @@ func (p *Pool) maintain(ctx context.Context) time.Duration {
 		}
 		s, err := p.start(ctx, number)
 		if err == nil || ctx.Err() == nil {
-			p.started(s, err)
+			p.onStarted(s, err)
 		}
 		p.working.Done()
 	}
@@ -73,8 +73,8 @@ func (p *Pool) startDelay(now time.Time) time.Duration {
 	return max(min(latest, p.busyUntil.Sub(now)), 0)
 }
 
-// started puts a new steward into the pool, or records that none could be started.
-func (p *Pool) started(s *Steward, err error) {
+// onStarted puts a new steward into the pool, or records that none could be started.
+func (p *Pool) onStarted(s *Steward, err error) {
 	if err != nil {
 		p.options.Logger.Warn("no warm steward could be started", zap.Error(err))
 		p.mu.Lock()

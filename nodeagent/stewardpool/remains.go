@@ -50,7 +50,7 @@ func (p *Pool) retryStuck() time.Duration {
 	for _, r := range stuck {
 		if err := r.remove(time.Now()); err == nil {
 			p.options.Logger.Info("what was left in a slot is removed now", zap.Int("slot", r.number))
-			p.removed(r)
+			p.onRemoved(r)
 		}
 	}
 	p.mu.Lock()
@@ -73,8 +73,8 @@ func (p *Pool) removeStuck(deadline time.Time) (err error) {
 	return err
 }
 
-// removed frees the slot.
-func (p *Pool) removed(gone *remains) {
+// onRemoved frees the slot.
+func (p *Pool) onRemoved(gone *remains) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stuck = slices.DeleteFunc(p.stuck, func(r *remains) bool { return r == gone })
@@ -82,8 +82,8 @@ func (p *Pool) removed(gone *remains) {
 	close(gone.gone)
 }
 
-// Problem returns a sentence about stewards that cannot be ended, and remains that could not be removed
-// yet, "" if there are none.
+// Problem returns a sentence about stewards that cannot be ended, and remains that could not be
+// removed yet, "" if there are none.
 func (p *Pool) Problem() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -40,8 +40,8 @@ type host struct {
 	memory    uint64 // the group's limit in bytes; 0: none
 	processes uint32 // the group's limit; 0: none
 
-	// unused is called if it ends before it is claimed.
-	unused func()
+	// onUnused is called if it ends before it is claimed.
+	onUnused func()
 
 	mu     sync.Mutex
 	events client.Events // of the claimant
@@ -53,8 +53,8 @@ type host struct {
 
 // start makes a slot's group and steward, and connects to it. After an error the caller must
 // destroy s.
-func start(ctx context.Context, o *Options, number int, unused func()) (s *Steward, err error) {
-	s = &Steward{host: &host{Number: number, unused: unused, lost: make(chan struct{})}}
+func start(ctx context.Context, o *Options, number int, onUnused func()) (s *Steward, err error) {
+	s = &Steward{host: &host{Number: number, onUnused: onUnused, lost: make(chan struct{})}}
 	if o.Root != nil {
 		if s.group, err = o.Root.Create(number); err != nil {
 			return s, err
@@ -84,7 +84,7 @@ func start(ctx context.Context, o *Options, number int, unused func()) (s *Stewa
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	var status *stewardpb.Status
-	s.Conn, status, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.message, Closed: s.closed})
+	s.Conn, status, err = client.Dial(ctx, s.process.Socket, client.Events{Message: s.onMessage, Closed: s.onClosed})
 	if err != nil {
 		return s, fmt.Errorf("a new steward does not answer: %w", err)
 	}
@@ -107,7 +107,7 @@ func (s *Steward) claim(user uint32, events client.Events) error {
 	return nil
 }
 
-func (s *host) message(m *stewardpb.FromSteward) {
+func (s *host) onMessage(m *stewardpb.FromSteward) {
 	if notify := s.claimantOf(m); notify != nil {
 		notify(m)
 	}
@@ -127,7 +127,7 @@ func (s *host) claimantOf(m *stewardpb.FromSteward) func(*stewardpb.FromSteward)
 	return nil
 }
 
-func (s *host) closed(err error) {
+func (s *host) onClosed(err error) {
 	s.mu.Lock()
 	if !s.ended {
 		close(s.lost)
@@ -136,7 +136,7 @@ func (s *host) closed(err error) {
 	notify := s.events.Closed
 	s.mu.Unlock()
 	if notify == nil {
-		s.unused()
+		s.onUnused()
 		return
 	}
 	notify(err)

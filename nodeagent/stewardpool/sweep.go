@@ -136,7 +136,7 @@ func receive(o *Options, number int, conn *client.Conn, status *stewardpb.Status
 		cpuBefore: time.Duration(status.GetCpuBeforeNanos()),
 		memory:    order.GetJob().GetMemoryLimitBytes(),
 		processes: order.GetJob().GetMaxProcesses(),
-		unused:    func() {},
+		onUnused:  func() {},
 
 		privateShm: status.GetPrivateShm(),
 		mounts:     unknownMounts,
@@ -179,7 +179,7 @@ func (s *host) openGroup(o *Options, dir string) error {
 func (o *Orphan) Adopt(events client.Events) *Steward {
 	s := o.steward
 	s.events = events // not read before Listen
-	s.Listen(client.Events{Message: s.message, Closed: s.closed})
+	s.Listen(client.Events{Message: s.onMessage, Closed: s.onClosed})
 	return s
 }
 

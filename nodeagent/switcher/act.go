@@ -67,7 +67,7 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		begin := realtime.Now()
 		s.command(j, j.Container.Freeze)
 		now := realtime.Now()
-		j.handle.isStopped(now)
+		j.handle.noteStopped(now)
 		j.pause()
 		s.freezing = append(s.freezing, newFreezing(effect, j, time.Duration(now-begin)))
 		s.firstCheck()
@@ -78,11 +78,11 @@ func (s *Switcher) act(effect ctxswitch.Effect) {
 		s.command(j, j.Container.Thaw)
 		now := realtime.Now()
 		j.thawed = time.Duration(now - begin)
-		j.handle.comesOn(now)
+		j.handle.noteOn(now)
 		j.resume()
 		s.order(now, ctxswitch.Done(effect))
 	case ctxswitch.EffectLaunch:
-		j.handle.comesOn(realtime.Now())
+		j.handle.noteOn(realtime.Now())
 		j.resume()
 		err := failpoint.Hit(failpoint.LaunchBegin)
 		if err == nil {
@@ -128,19 +128,19 @@ func (s *Switcher) checkStopped() {
 	s.pause = min(2*s.pause, lastPause)
 }
 
-// command gives an order to the job's container. One that takes long is given on one of the job's own
-// CPUs: on another it would take time from a gang that is on there.
+// command gives an order to the job's container. One that takes long is given on one of the job's
+// own CPUs: on another it would take time from a gang that is on there.
 func (s *Switcher) command(j *job, order func() error) {
 	bound := j.costly && len(j.CPUs) > 0 && s.home.Count() > 0 && unix.SchedSetaffinity(0, &j.cpus) == nil
-	s.failed(j, order())
+	s.noteFailure(j, order())
 	if bound {
 		_ = unix.SchedSetaffinity(0, &s.home) // the thread's own: it was permitted before
 	}
 }
 
-// failed gives notice, once for each job, that an order to a container failed. The machine notices
-// by itself, since the confirmation does not come.
-func (s *Switcher) failed(j *job, err error) {
+// noteFailure gives notice, once for each job, that an order to a container failed. The machine
+// notices by itself, since the confirmation does not come.
+func (s *Switcher) noteFailure(j *job, err error) {
 	if err == nil || j.failed {
 		return
 	}

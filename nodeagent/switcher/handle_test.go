@@ -17,9 +17,9 @@ func TestRunTime(t *testing.T) {
 		{false, 5, 0}, {true, 10, 1}, {true, 20, 11}, {false, 30, 20}, {false, 40, 20}, {true, 50, 21}, {false, 50, 20},
 	} {
 		if step.on {
-			h.comesOn(step.at)
+			h.noteOn(step.at)
 		} else {
-			h.isStopped(step.at)
+			h.noteStopped(step.at)
 		}
 		if got := h.Ran(step.at + 1); got != step.want || h.On() != step.on {
 			t.Errorf("at %d: ran %v, on %v, want %v", step.at, got, h.On(), step.want)

@@ -62,16 +62,16 @@ func (h *Handle) Ran(now int64) time.Duration {
 	return time.Duration(ran)
 }
 
-// comesOn records that the gang comes on.
-func (h *Handle) comesOn(now int64) {
+// noteOn records that the gang comes on.
+func (h *Handle) noteOn(now int64) {
 	if !h.on.Load() {
 		h.since.Store(now)
 		h.on.Store(true)
 	}
 }
 
-// isStopped records that the gang is stopped.
-func (h *Handle) isStopped(now int64) {
+// noteStopped records that the gang is stopped.
+func (h *Handle) noteStopped(now int64) {
 	if h.on.Load() {
 		h.ran.Add(now - h.since.Load())
 		h.on.Store(false)

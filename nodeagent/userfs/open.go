@@ -109,7 +109,10 @@ func StatEntry(path string) (st unix.Stat_t, err error) {
 
 // openBelow opens a name of a directory, unless it is a link or something is mounted there.
 func openBelow(dir int, name string, flags int) (fd int, err error) {
-	how := unix.OpenHow{Flags: uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC), Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS}
+	how := unix.OpenHow{
+		Flags:   uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC),
+		Resolve: unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_MAGICLINKS,
+	}
 	for {
 		switch fd, err = unix.Openat2(dir, name, &how); {
 		case errors.Is(err, unix.EXDEV):

@@ -212,9 +212,9 @@ func (c *call) request(ctx context.Context, server string) (*http.Request, error
 	return out, nil
 }
 
-// noServer returns the error for users if no server can be reached; doubtful means that a lost
-// server may have carried out the call. The user may repeat the call in either case, since others
-// are not retried here.
+// noServer returns the error for users if no server can be reached. doubtful means that a lost
+// server may have carried out the call. The user may repeat the call even then: pass asks another
+// server only if a second execution does no harm.
 func noServer(servers []string, doubtful bool) error {
 	hosts := make([]string, len(servers))
 	for i, server := range servers {

@@ -63,7 +63,7 @@ func New(options Options) *Proxy {
 func (p *Proxy) Run(ctx context.Context) {
 	defer p.calls.CloseIdleConnections()
 	for ctx.Err() == nil {
-		held, err := take(p.options.Socket)
+		held, err := listen(p.options.Socket)
 		if err == nil {
 			err = p.serve(ctx, held)
 		}
@@ -88,7 +88,7 @@ func (p *Proxy) logError(err error) {
 }
 
 // serve serves at a socket until ctx ends, and releases it.
-func (p *Proxy) serve(ctx context.Context, held *holding) error {
+func (p *Proxy) serve(ctx context.Context, held *ownedSocket) error {
 	defer held.release()
 	server := h2.NewSocketServer(p.handler())
 	server.ErrorLog, _ = zap.NewStdLogAt(p.options.Logger, zap.DebugLevel) // the level exists

@@ -38,7 +38,8 @@ type AttachOptions struct {
 	// Acknowledges says that the client acknowledges the output when it has all of it. If nodes no
 	// longer have output that it has not acknowledged, output was lost.
 	Acknowledges bool
-	// Received is the latest attempt of which the client has all output: it may come again for the end.
+	// Received is the latest attempt whose output the client has to its end; 0: none. Such a client
+	// attaches again only for the end of the job.
 	Received uint32
 }
 
@@ -101,9 +102,10 @@ func (c *controller) attach(j *job, w *Attachment) error {
 	return nil
 }
 
-// refuseReader returns why a client cannot have the output, which another one has. If both are owners,
-// it is the job's scrun that comes again, since a daemon on the way has stopped: its earlier
-// attachment, which may last for as long as that daemon holds it, is broken off, and scrun tries again.
+// refuseReader returns the reason why a client cannot have the output: another one has it. If both
+// are owners, both are the same scrun, which attaches again after a daemon on the way has stopped.
+// That daemon may hold the earlier attachment for long, so it is broken off here, and scrun tries
+// again.
 func (j *job) refuseReader(w *Attachment) error {
 	for _, other := range j.watchers {
 		if other.options.Output && other.options.Owner && w.options.Owner {

@@ -20,7 +20,8 @@ const (
 // maxUnmetShown bounds the jobs that a sentence about a waiting job names.
 const maxUnmetShown = 4
 
-// dependents are the jobs that wait for others, by the job that they wait for and their own number.
+// dependents holds the jobs that wait for others: by the number of the job that they wait for, then
+// by their own.
 type dependents map[uint64]map[uint64]*job
 
 func (d dependents) add(j *job) {
@@ -57,8 +58,8 @@ const (
 	failed // it can never be satisfied
 )
 
-// outcomeOf returns what becomes of a dependency at the end of a job. It depends on what every user may
-// see of that job.
+// outcomeOf returns what becomes of a dependency on a job that ends with the verdict. Only the exit
+// code counts: the dependent job's user may be another one, and every user may see the code.
 func outcomeOf(kind scorev1.DependencyKind, v *scorev1.Verdict) outcome {
 	if kind == afterOK && v.GetExitCode() != 0 || kind == afterNotOK && v.GetExitCode() == 0 {
 		return failed
@@ -80,7 +81,8 @@ func kindsOf(spec *scorev1.JobSpec) map[uint64]scorev1.DependencyKind {
 	return kinds
 }
 
-// verdictOf returns the verdict of a job that is done; nil if it ended too long ago.
+// verdictOf returns the verdict on a job that is done; nil if the job ended so long ago that the
+// state no longer has it.
 func (c *controller) verdictOf(id uint64) (v *scorev1.Verdict) {
 	if j := c.jobs[id]; j != nil {
 		return j.verdict
@@ -93,8 +95,8 @@ func (c *controller) verdictOf(id uint64) (v *scorev1.Verdict) {
 	return v
 }
 
-// outcomeNow returns what has become of a dependency on a job so far, and the verdict on that job if it is
-// known.
+// outcomeNow returns what has become of a dependency on a job so far, and the job's verdict if it
+// has one that is known.
 func (c *controller) outcomeNow(kind scorev1.DependencyKind, on uint64) (outcome, *scorev1.Verdict) {
 	switch j := c.jobs[on]; {
 	case j == nil || j.state == done:
@@ -106,11 +108,11 @@ func (c *controller) outcomeNow(kind scorev1.DependencyKind, on uint64) (outcome
 	return pending, nil
 }
 
-// isForgotten reports whether it is not known any more how a job ended.
+// isForgotten reports whether a job ended so long ago that its verdict is no longer known.
 func (c *controller) isForgotten(id uint64) bool { return c.jobs[id] == nil && c.verdictOf(id) == nil }
 
-// checkWithheld refuses dependencies on jobs that do not exist, and those of which the outcome is not known
-// any more.
+// checkWithheld refuses dependencies on jobs that do not exist, and dependencies on an exit code
+// that is no longer known.
 func (c *controller) checkWithheld(spec *scorev1.JobSpec) error {
 	if !spec.GetHold() && len(spec.GetDependencies()) == 0 {
 		return nil
@@ -132,7 +134,8 @@ func (c *controller) checkWithheld(spec *scorev1.JobSpec) error {
 	return c.requireProtocol(protocol.Holds)
 }
 
-// withhold holds a new job if its user wants that, and notes which of its dependencies are not satisfied.
+// withhold holds a new job if its user wants that, and records which of its dependencies are not
+// satisfied. A spawned job is never withheld: it starts with the job that spawned it.
 func (c *controller) withhold(j *job) {
 	if j.parents != 0 {
 		return
@@ -154,7 +157,7 @@ func (c *controller) withhold(j *job) {
 	c.dependents.add(j)
 }
 
-// restoreWithheld restores what withholds a job.
+// restoreWithheld restores the hold and the unsatisfied dependencies of a job from the log.
 func (j *job) restoreWithheld(record *state.Job) {
 	j.hold = record.Hold
 	j.unmet = kindsOf(j.spec)
@@ -164,8 +167,9 @@ func (j *job) restoreWithheld(record *state.Job) {
 	})
 }
 
-// restoreDependents finds out which jobs wait for others. A dependency that was satisfied is not in the log
-// any more, so one on a job that has ended never will be.
+// restoreDependents restores which jobs wait for others. The command that ends a job also satisfies
+// the dependencies on its end. So a dependency that the log still has, on a job that has ended, can
+// never be satisfied.
 func (c *controller) restoreDependents(s *state.State) {
 	for _, j := range c.sortedJobs() {
 		c.dependents.add(j)
@@ -179,7 +183,8 @@ func (c *controller) restoreDependents(s *state.State) {
 	}
 }
 
-// startDependents satisfies the dependencies on the start of a job, and returns the jobs that have them.
+// startDependents satisfies all dependencies on the start of a job. It returns the jobs that had
+// one.
 func (c *controller) startDependents(j *job) (satisfied []*job) {
 	for _, d := range c.dependents.of(j.id) {
 		if d.unmet[j.id] == after {
@@ -190,8 +195,8 @@ func (c *controller) startDependents(j *job) (satisfied []*job) {
 	return satisfied
 }
 
-// endDependents decides about the dependencies on the end of a job, which waits for nothing any more, and
-// returns the jobs that have those that are satisfied.
+// endDependents decides all dependencies on the end of a job. It returns the jobs whose dependency
+// is satisfied, and dooms the others. The ended job itself no longer waits for anything.
 func (c *controller) endDependents(j *job) (satisfied []*job) {
 	for on := range j.unmet {
 		c.dependents.remove(j, on)
@@ -221,16 +226,17 @@ func numbersOf(jobs []*job) []uint64 {
 	return ids
 }
 
-// doomed is a withheld job that cannot start any more, with the verdict that it will get.
+// doomed is a withheld job that can never start, with the verdict that it will get.
 type doomed struct {
 	job     *job
 	verdict *scorev1.Verdict
 }
 
-// doom ends a job later: a chain of jobs that wait for each other may be as long as the queue.
+// doom makes endDoomed end a job. Ending it here would recurse, and a chain of jobs that wait for
+// each other may be as long as the queue.
 func (c *controller) doom(j *job, v *scorev1.Verdict) { c.doomed = append(c.doomed, doomed{j, v}) }
 
-// endDoomed ends the jobs that cannot start any more, and those that wait for their success.
+// endDoomed ends all doomed jobs, and those that their ends doom in turn.
 func (c *controller) endDoomed() {
 	for i := 0; i < len(c.doomed); i++ {
 		if d := c.doomed[i]; d.job.state == queued {
@@ -240,8 +246,8 @@ func (c *controller) endDoomed() {
 	c.doomed = nil
 }
 
-// neverMet returns the verdict of a job with a dependency that can never be satisfied; v is that on the other
-// job, nil if it is not known any more.
+// neverMet returns the verdict on a job with a dependency that can never be satisfied. v is the
+// verdict on the other job; nil if it is no longer known.
 func neverMet(j *job, kind scorev1.DependencyKind, on uint64, v *scorev1.Verdict) *scorev1.Verdict {
 	how := "otherwise"
 	if v != nil {
@@ -250,10 +256,10 @@ func neverMet(j *job, kind scorev1.DependencyKind, on uint64, v *scorev1.Verdict
 	return verdict(cancelled, exitEnded, "job %d was not started: it waited for %s (--dependency), and that job ended %s", j.id, unmetWord(kind, on), how)
 }
 
-// unmetJobs returns the jobs that the job waits for, by number.
+// unmetJobs returns the numbers of the jobs that the job waits for, ascending.
 func (j *job) unmetJobs() []uint64 { return slices.Sorted(maps.Keys(j.unmet)) }
 
-// unmetWords returns what the job waits for of which other jobs.
+// unmetWords describes what the job waits for, a phrase for each of the other jobs: "job 7 to end".
 func (j *job) unmetWords() (words []string) {
 	all := j.unmetJobs()
 	for _, on := range all[:min(len(all), maxUnmetShown)] {
@@ -265,7 +271,7 @@ func (j *job) unmetWords() (words []string) {
 	return words
 }
 
-// awaits says what a dependency of each kind waits for.
+// awaits describes what a dependency of each kind waits for.
 var awaits = map[scorev1.DependencyKind]string{
 	after: "start", afterAny: "end", afterOK: "end with exit code 0", afterNotOK: "end with another exit code than 0",
 }

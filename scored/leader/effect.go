@@ -76,12 +76,12 @@ func (o *outbox) send(link Link, message *agentpb.ServerMessage) {
 	}
 }
 
-// maxOvertaken bounds the effects that sendAhead overtakes, so that placing many jobs at once takes time
-// in proportion to their number.
+// maxOvertaken bounds the effects that sendAhead overtakes, so that the time for placing many jobs
+// at once grows in proportion to their number.
 const maxOvertaken = 64
 
-// sendAhead sends a message that waits only for the first commands, as many as after says. It overtakes
-// effects that wait for more, but none to the same agent.
+// sendAhead sends a message after the first commands, as many as after says, are committed. The
+// message overtakes effects that wait for more commands, but none to the same agent.
 func (o *outbox) sendAhead(link Link, message *agentpb.ServerMessage, after uint64) {
 	at := len(o.effects)
 	for ; at > 0 && o.effects[at-1].after > after; at-- {
@@ -109,8 +109,9 @@ func (o *outbox) log(line string, fields ...zap.Field) {
 	o.emit(effect{line: line, fields: fields})
 }
 
-// takeCommands returns at most limit decided commands for the log, of at most maxEntryBytes unless it
-// is one, and the number of the last one.
+// takeCommands removes and returns the oldest decided commands for one log entry, and the number of
+// the last one. It returns at most limit commands, and at most maxEntryBytes unless the first is
+// larger.
 func (o *outbox) takeCommands(limit int) (commands []*statepb.Command, taken uint64) {
 	n, bytes := 0, 0
 	for n < min(len(o.commands), limit) {

@@ -102,7 +102,7 @@ func (c *controller) settleIdle(j *job, q idle.Question) {
 		c.planDirty = true
 	}
 	if state == idle.Deadlocked && was != state {
-		c.deadlocked(j)
+		c.onDeadlock(j)
 	}
 }
 
@@ -134,8 +134,8 @@ func (c *controller) forgetIdle(j *job) {
 	}
 }
 
-// deadlocked reports once that nothing can wake the job, and ends it if it was submitted so.
-func (c *controller) deadlocked(j *job) {
+// onDeadlock reports once that nothing can wake the job, and ends it if it was submitted so.
+func (c *controller) onDeadlock(j *job) {
 	j.idle.dead = c.now
 	c.log("job deadlocked", zap.Uint64("job", j.id), zap.String("user", j.user.GetUser()))
 	kill := j.spec.GetKillOnDeadlock()

@@ -107,7 +107,7 @@ func (m *members) admit(id string, secret []byte, cert *state.Certificate, now i
 	return taken, nil
 }
 
-func (m *members) renewed(cert *state.Certificate, now int64) {
+func (m *members) renew(cert *state.Certificate, now int64) {
 	m.forget(now)
 	m.certificates[string(cert.Serial)] = cert
 }
@@ -197,7 +197,7 @@ func (c *controller) admit(id string, secret []byte, cert *state.Certificate) er
 }
 
 func (c *controller) renewed(cert *state.Certificate) error {
-	c.members.renewed(cert, c.now)
+	c.members.renew(cert, c.now)
 	c.propose(&statepb.Command{Command: &statepb.Command_RenewCertificate{RenewCertificate: &statepb.RenewCertificate{Certificate: certificateProto(cert)}}})
 	return nil
 }

@@ -17,8 +17,9 @@ type spawnKey struct {
 	request uint64
 }
 
-// maxSpawnsKept bounds the children of one job that are known by their requests. A node repeats those
-// whose answers were lost with its stream: no more than run at once, and those that have ended since.
+// maxSpawnsKept bounds the children of one job that are known by their requests. A node repeats
+// those whose answers were lost with its stream: no more than run at once, and those that have
+// ended since.
 const maxSpawnsKept = 2 * maxChildren
 
 // spawns are the children of one job by the requests that spawned them, the latest.
@@ -39,8 +40,9 @@ func (s *spawns) add(key spawnKey, child uint64) {
 	s.order = append(s.order, key)
 }
 
-// restoreSpawns restores the spawns whose answers may have been lost with an earlier leader. A child that is
-// done may be of an earlier attempt of its parent, whose nodes have counted their requests from the start.
+// restoreSpawns restores the spawns whose answers may have been lost with an earlier leader. It
+// leaves out children that are done: they may belong to an earlier attempt of the parent, and nodes
+// number the requests of each attempt from the start.
 func (c *controller) restoreSpawns() {
 	for _, j := range c.sortedJobs() {
 		if by := j.spawnedBy; j.parent != nil && j.state != done && by != (state.NameRequest{}) {
@@ -68,8 +70,8 @@ func (c *controller) spawn(n *node, m *agentpb.SpawnRequest) {
 	}
 	child, err := c.child(parent, state.NameRequest{Job: parent.id, Node: key.node, Number: key.request}, m)
 	if err != nil {
-		// MPI reports only an error code for it. A program may spawn on and on: the log has what the user
-		// is told.
+		// MPI reports only an error code. A program may repeat the request without end, so the log
+		// has only what the user is told, once.
 		if c.warnOnce(parent, fmt.Sprintf("a spawn was refused: %s", plain(err))) {
 			c.log("spawn refused", zap.Uint64("job", parent.id), zap.String("reason", plain(err)))
 		}

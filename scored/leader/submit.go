@@ -68,8 +68,8 @@ func (c *controller) check(spec *scorev1.JobSpec) error {
 	return c.checkExcluded(spec)
 }
 
-// checkStarted refuses jobs until the nodes that start together with the cluster have connected once:
-// a job that needs several of them would be refused for good, or share the CPUs of the first.
+// checkStarted refuses jobs until the nodes that start together with the cluster have connected
+// once: a job that needs several of them would be refused for good, or share the CPUs of the first.
 func (c *controller) checkStarted() error {
 	if c.startNodes == 0 {
 		return nil
@@ -95,7 +95,8 @@ func (c *controller) checkSurvival(spec *scorev1.JobSpec) error {
 	return nil
 }
 
-// checkListed refuses lost nodes. Those that the cluster does not have at all are the matrix's to refuse.
+// checkListed refuses a node list with a lost node. The matrix refuses nodes that the cluster does
+// not have.
 func (c *controller) checkListed(spec *scorev1.JobSpec) error {
 	for _, name := range spec.GetNodeList() {
 		if n := c.nodes[name]; n != nil && !n.inMatrix {
@@ -106,8 +107,8 @@ func (c *controller) checkListed(spec *scorev1.JobSpec) error {
 	return nil
 }
 
-// checkExcluded refuses to exclude nodes that the cluster does not have: the names are slips. A node
-// that is lost may be excluded, so that it is when it comes back.
+// checkExcluded refuses to exclude nodes that the cluster does not have: the name is mistyped. A
+// lost node may be excluded, since it may come back.
 func (c *controller) checkExcluded(spec *scorev1.JobSpec) error {
 	if len(spec.GetExcludeList()) == 0 {
 		return nil
@@ -188,8 +189,8 @@ func (c *controller) request(j *job) (err error) {
 		promises[0] = min(promises[0], asInt(limit)) // the default may be more; what was asked for was checked
 	}
 	if j.parent != nil {
-		// A child is refused if it does not fit now, since its parent waits for it. So those that the
-		// same program spawned just before must have their places.
+		// A child is refused if it does not fit now, since its parent waits for it. So those that
+		// the same program spawned just before must have their places.
 		c.placeAll()
 		if promises, err = c.childMemory(j); err != nil {
 			return err
@@ -275,8 +276,8 @@ func nodeIDs(names []string) (ids []gang.NodeID) {
 // allocator rounds up. A job may have as many texts as bytes.
 const textBytes = 24
 
-// namedBytes is what a node that a job names takes in the matrix besides: it is in two lists there, and
-// in two encoded ones.
+// namedBytes is what a node that a job names takes in the matrix besides: it is in two lists there,
+// and in two encoded ones.
 const namedBytes = 40
 
 // dependencyBytes is what a dependency takes besides: it is in two indices.

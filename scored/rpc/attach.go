@@ -43,7 +43,7 @@ func (u users) Attach(ctx context.Context, stream *attachStream) error {
 		marks:  newMarks(open),
 
 		attempts:  make(map[uint64]*attempt),
-		readState: newReading(open),
+		readState: newReadState(open),
 	}
 	defer u.attached.add(open.GetJobId(), m.marks, callerOf(ctx))()
 	defer m.senders.Wait()

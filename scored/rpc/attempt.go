@@ -75,7 +75,7 @@ func (m *merger) followAll(ctx, fetchCtx, inputCtx context.Context, a *attempt, 
 			defer close(r.over)
 			m.follow(ctx, fetchCtx, source, r)
 			if left.Add(-1) == 0 && ctx.Err() == nil {
-				m.fetched(ctx, sources)
+				m.onFetched(ctx, sources)
 			}
 		})
 	}

@@ -17,10 +17,10 @@ import (
 // attaches again, and sends again what they have not taken.
 var errInputLost = errors.New("a node's agent was lost while it had input for its ranks; attach again")
 
-// reader sends the client's input to one source.
+// reader follows the client's input at one source, whose ranks may read it.
 type reader struct {
-	input   chan *scorev1.Stdin // nil: it takes none
-	over    chan struct{}       // closed when the source has ended
+	input   chan *scorev1.Stdin // to be sent to the source; nil: its ranks read no input
+	over    chan struct{}       // closed after the source has ended
 	changed chan<- struct{}     // of the merger: taken has grown
 
 	mu          sync.Mutex

@@ -27,7 +27,7 @@ type readState struct {
 	received uint32           // the latest attempt of which the client has all output
 }
 
-func newReading(open *scorev1.AttachRequest_Open) *readState {
+func newReadState(open *scorev1.AttachRequest_Open) *readState {
 	return &readState{
 		job: open.GetJobId(), acknowledges: open.GetAcknowledges(), received: open.GetReceivedAttempt(),
 		over: make(chan struct{}), acknowledged: make(chan struct{}),
@@ -44,7 +44,7 @@ func (r *readState) receivedAll(attempt uint32) {
 	r.received = max(r.received, attempt)
 }
 
-// isReceived reports whether the client has said of all output that was fetched that it came.
+// isReceived reports whether the client has confirmed all output that was fetched.
 func (r *readState) isReceived() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,10 +52,11 @@ func (r *readState) isReceived() bool {
 	return r.received > 0 && !slices.ContainsFunc(r.read, later)
 }
 
-// fetched records that an attempt's output was sent to its end, and says so: the client's answer is
-// here before the job's end, which has to be committed. Output of spawned jobs counts as read as soon
-// as all of it is confirmed: nodes need not keep it until the job's own end.
-func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
+// onFetched records that an attempt's output was sent to its end, and tells the client. The client
+// answers while the job's end is being committed, so no round trip follows the end. Output of
+// spawned jobs counts as read as soon as all of it is confirmed: nodes need not keep it until the
+// job's own end.
+func (m *merger) onFetched(ctx context.Context, sources []*leader.Source) {
 	if sources[0].Job == m.job {
 		m.mu.Lock()
 		m.read = append(m.read, sources[0])
@@ -76,8 +77,8 @@ func (m *merger) fetched(ctx context.Context, sources []*leader.Source) {
 	})
 }
 
-// sendEnd sends the client the end. Once the client has acknowledged all output, sendEnd records it as
-// read.
+// sendEnd sends the client the end of the job. Once the client has acknowledged all output, sendEnd
+// records the output as read.
 func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-chan error) error {
 	received := m.isReceived()
 	if received {
@@ -98,7 +99,8 @@ func (m *merger) sendEnd(ctx context.Context, end *scorev1.AttachEvent, gone <-c
 	return nil
 }
 
-// awaitAcknowledged reports whether the client acknowledged all before it left.
+// awaitAcknowledged waits for the client, and reports whether it acknowledged all output before it
+// left.
 func (m *merger) awaitAcknowledged(ctx context.Context, gone <-chan error) bool {
 	select {
 	case <-m.acknowledged:

@@ -42,15 +42,15 @@ func (s *State) unpublish(c *statepb.UnpublishName) error {
 	put(s, s.jobs, job.ID, &next)
 	port := ""
 	if gone.Once {
-		s.answered(gone.By, "")
+		s.keepAnswer(gone.By, "")
 		port = gone.Port
 	}
-	s.answered(nameRequest(c.GetBy()), port)
+	s.keepAnswer(nameRequest(c.GetBy()), port)
 	return nil
 }
 
-// answered keeps the answer to a request, and drops the oldest answers beyond the bounds.
-func (s *State) answered(by NameRequest, port string) {
+// keepAnswer keeps the answer to a request, and drops the oldest answers beyond the bounds.
+func (s *State) keepAnswer(by NameRequest, port string) {
 	job := s.jobs[by.Job]
 	if job == nil || job.Phase != Allocated && job.Phase != Running {
 		return // the job has no processes that could ask again, or the request is unknown

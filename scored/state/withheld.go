@@ -38,7 +38,8 @@ func (s *State) meet(on JobID, jobs []uint64) error {
 	return nil
 }
 
-// checkUnmet refuses dependencies on other jobs than earlier ones, and such that are not in order.
+// checkUnmet refuses dependencies on the job itself or on later jobs, and numbers that are not
+// ascending.
 func checkUnmet(id JobID, unmet []JobID) error {
 	last := JobID(0)
 	for _, on := range unmet {

@@ -46,9 +46,9 @@ func ListenBulk(addr netip.Addr) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "udp bulk"), nil
 }
 
-// OpenBulk makes a Bulk of a socket that ListenBulk has opened, perhaps in another process, and owns
-// the file from then on, unless there is an error. Without a file it opens a socket at the port's
-// host; the error is then ErrSocket where this process is in another network than the port.
+// OpenBulk makes a Bulk of a socket that ListenBulk has opened, perhaps in another process, and
+// owns the file from then on, unless there is an error. Without a file it opens a socket at the
+// port's host; the error is then ErrSocket where this process is in another network than the port.
 func (p *Port) OpenBulk(file *os.File) (*Bulk, error) {
 	if file != nil {
 		return p.newBulk(file)
@@ -106,7 +106,7 @@ func (b *Bulk) Send(to link.Address, head *[link.BulkBytes]byte, data []byte, la
 	case unix.EFAULT:
 		return link.ErrMemory
 	case unix.EMSGSIZE:
-		b.port.narrowed(to, link.BulkBytes+len(data))
+		b.port.onTooLarge(to, link.BulkBytes+len(data))
 		return link.ErrNarrow
 	default:
 		return nil

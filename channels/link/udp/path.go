@@ -51,8 +51,8 @@ func (p *Port) learn(host link.Address, size int) {
 	p.paths.size = 0
 }
 
-// narrowed is called when the path did not take a datagram of n bytes.
-func (p *Port) narrowed(to link.Address, n int) {
+// onTooLarge is called when the path did not take a datagram of n bytes.
+func (p *Port) onTooLarge(to link.Address, n int) {
 	size := sizeFor(to, pathMTU(to))
 	if size >= n {
 		size = min(sizeFor(to, 0), n-1) // the kernel reports an MTU that it does not obey

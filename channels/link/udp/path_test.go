@@ -34,7 +34,7 @@ func TestNarrowed(t *testing.T) {
 	p := newPort(t, "127.0.0.1")
 	to := p.Local()
 	for _, c := range []struct{ refused, want int }{{40000, 1472}, {1472, 1471}, {link.MinDatagram, link.MinDatagram}} {
-		p.narrowed(to, c.refused)
+		p.onTooLarge(to, c.refused)
 		if got := p.Size(to); got != c.want {
 			t.Errorf("refused %d bytes: %d, want %d", c.refused, got, c.want)
 		}

@@ -29,7 +29,7 @@ func (p *Port) Receive(handle func(from link.Address, data []byte)) int {
 	r.ready(size)
 	got := p.receiveCalls(size)
 	if got == 0 {
-		p.missed()
+		p.onEmpty()
 		return 0
 	}
 	count := 0
@@ -57,8 +57,8 @@ func (p *Port) receiveCalls(limit int) int {
 	return 1
 }
 
-// missed is called when nothing was there.
-func (p *Port) missed() {
+// onEmpty is called when nothing was there.
+func (p *Port) onEmpty() {
 	p.in.size.Missed()
 	if p.idle++; p.joins && p.idle >= joinIdle {
 		p.setGRO(false)

@@ -85,7 +85,7 @@ func (p *Port) sendTo(fd, i int, to []byte) unix.Errno {
 func (p *Port) sendLong(i int) unix.Errno {
 	o := &p.out
 	if n := o.Bytes(i); n <= p.Size(o.To[i]) {
-		p.narrowed(o.To[i], n)
+		p.onTooLarge(o.To[i], n)
 	}
 	p.allowFragments(p.fd)
 	err := p.sendTo(p.fd, i, o.To[i].Raw())

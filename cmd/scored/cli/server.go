@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"context"
 	"fmt"
-	"io"
 	"score/cmd/cmdline"
 	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/client"
 
 	"connectrpc.com/connect"
@@ -74,7 +75,6 @@ func serverRole(s *scorev1.Server) string {
 }
 
 func serverRemoveCommand(c *caller) *cobra.Command {
-	var asJSON bool
 	command := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "remove a server from the cluster for good",
@@ -83,23 +83,30 @@ runs. If it leads, another server takes over first. The command is refused if th
 remaining servers would have no majority.`,
 		Args:              needs(1, "one server"),
 		ValidArgsFunction: c.completeServers,
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			_, err := daemon.Cluster.RemoveServer(command.Context(), connect.NewRequest(&scorev1.RemoveServerRequest{Name: arguments[0]}))
-			if err != nil || !asJSON {
-				return err
-			}
-			return printRemoved(command.OutOrStdout(), arguments[0])
-		}),
 	}
-	AddJSON(command, &asJSON)
-	return command
+	return c.withRemoval(command, func(ctx context.Context, cluster scorev1connect.ClusterServiceClient, name string) error {
+		_, err := cluster.RemoveServer(ctx, connect.NewRequest(&scorev1.RemoveServerRequest{Name: name}))
+		return err
+	})
 }
 
-// printRemoved prints the name of what was removed for programs.
-func printRemoved(out io.Writer, name string) error {
-	return printJSON(out, struct {
-		Removed string `json:"removed"`
-	}{name})
+// withRemoval completes a command that removes what its argument names. With --json it prints the
+// name.
+func (c *caller) withRemoval(
+	command *cobra.Command, remove func(ctx context.Context, cluster scorev1connect.ClusterServiceClient, name string) error,
+) *cobra.Command {
+	var asJSON bool
+	command.RunE = c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
+		err := remove(command.Context(), daemon.Cluster, arguments[0])
+		if err != nil || !asJSON {
+			return err
+		}
+		return printJSON(command.OutOrStdout(), struct {
+			Removed string `json:"removed"`
+		}{arguments[0]})
+	})
+	AddJSON(command, &asJSON)
+	return command
 }
 
 func serverStepDownCommand(c *caller) *cobra.Command {

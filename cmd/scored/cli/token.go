@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"score/cmd/cmdline"
 	"score/scored/api/identity/pki"
 	"score/scored/api/scorev1"
+	"score/scored/api/scorev1/scorev1connect"
 	"score/scored/client"
 
 	"connectrpc.com/connect"
@@ -105,21 +107,15 @@ func printTokens(out io.Writer, tokens []*scorev1.JoinToken, asJSON bool) error 
 }
 
 func tokenRemoveCommand(c *caller) *cobra.Command {
-	var asJSON bool
 	command := &cobra.Command{
 		Use:               "remove ID",
 		Aliases:           []string{"revoke"}, // as for certificates
 		Short:             "revoke a token",
 		Args:              needs(1, "one token"),
 		ValidArgsFunction: c.completeTokens,
-		RunE: c.with(func(command *cobra.Command, arguments []string, daemon *client.Client) error {
-			_, err := daemon.Cluster.RemoveToken(command.Context(), connect.NewRequest(&scorev1.RemoveTokenRequest{Id: arguments[0]}))
-			if err != nil || !asJSON {
-				return err
-			}
-			return printRemoved(command.OutOrStdout(), arguments[0])
-		}),
 	}
-	AddJSON(command, &asJSON)
-	return command
+	return c.withRemoval(command, func(ctx context.Context, cluster scorev1connect.ClusterServiceClient, name string) error {
+		_, err := cluster.RemoveToken(ctx, connect.NewRequest(&scorev1.RemoveTokenRequest{Id: name}))
+		return err
+	})
 }

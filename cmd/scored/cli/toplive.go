@@ -63,7 +63,7 @@ func (l *liveTop) run(ctx context.Context) (err error) {
 	defer cancel()
 	defer drain(typed)
 	workers.Go(func() { defer close(typed); l.screen.keys(stopped, typed) })
-	workers.Go(func() { l.questions(ctx, answers) })
+	workers.Go(func() { l.poll(ctx, answers) })
 	return l.serve(ctx, signals, typed, answers)
 }
 
@@ -75,8 +75,8 @@ func drain(typed <-chan byte) {
 	}()
 }
 
-// questions requests figures once per interval, or less often if the answers are taken late.
-func (l *liveTop) questions(ctx context.Context, answers chan<- topAnswer) {
+// poll requests figures once per interval, or less often if the answers are taken late.
+func (l *liveTop) poll(ctx context.Context, answers chan<- topAnswer) {
 	ticker := time.NewTicker(l.interval)
 	defer ticker.Stop()
 	for {

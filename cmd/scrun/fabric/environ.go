@@ -14,9 +14,10 @@ const libraryPath = "LD_LIBRARY_PATH"
 // mcaPrefix begins variables that set parameters of Open MPI.
 const mcaPrefix = "OMPI_MCA_"
 
-// Parameters of Open MPI. pml selects the messaging layer. Without it, Open MPI prefers cm, the layer of
-// libfabric, to ob1, that of its own network, if it can use both. A priority below zero means that it
-// never selects ob1, and ends if it cannot use cm. osc selects what one-sided operations use.
+// Parameters of Open MPI. pml selects the messaging layer: by default Open MPI prefers cm, the
+// layer of libfabric, to ob1, that of its own network, if it can use both. With a priority below
+// zero Open MPI never selects ob1, and ends if it cannot use cm. osc selects what one-sided
+// operations use.
 const (
 	pml         = mcaPrefix + "pml"
 	ob1Priority = mcaPrefix + "pml_ob1_priority"
@@ -37,23 +38,22 @@ const (
 // mpichProvider is the variable by which users of MPICH choose a provider.
 const mpichProvider = "MPIR_CVAR_OFI_USE_PROVIDER"
 
-// mallocTunables keep the faults of new memory out of messages and steps (mallopt(3)). Open MPI packs a
-// message of a type with gaps into memory that it allocates for each, at both ends, and programs free
-// their arrays and make them again; with new pages each time, that takes longer than the copies. So malloc
-// takes arrays of up to 128 MiB from its heap, and leaves the heap up to 256 MiB that are free: four times
-// what it would come to by itself in most programs. Huge pages would speed up the first use of an array by
-// a fifth, but of a buffer that is used in part all would be memory.
+// mallocTunables keep the page faults of new memory out of messages and steps (mallopt(3)). Open
+// MPI packs each message of a type with gaps into memory that it allocates, at both ends, and
+// programs free their arrays and make them again. With new pages each time, that takes longer than
+// the copies. So malloc takes arrays of up to 128 MiB from its heap, and keeps up to 256 MiB of
+// free heap: four times its own choice in most programs. Huge pages would speed up the first use of
+// an array by a fifth, but would make all of a buffer resident that is used only in part.
 const mallocTunables = "glibc.malloc.mmap_threshold=134217728:glibc.malloc.trim_threshold=268435456"
 
-// variables returns the variables that make message-passing libraries use the provider.
+// variables returns the variables that make message-passing libraries use the provider:
 //
-// Debian's Open MPI has libfabric switched off by default.
-// memory: the memory hooks of Open MPI overwrite munmap of the C library
-// during MPI_Init, while the library's threads run; one rank in some hundreds died of that, and
-// channels need no hooks. MPIR_CVAR_NOLOCAL: MPICH must not use its own shared memory, since a rank
-// that polls without finding a message sleeps between polls, and only a channel's message wakes it.
-// IPATH_NO_BACKTRACE keeps Debian's own libfabric, if a program has it, from catching signals.
-// GLIBC_TUNABLES is mallocTunables.
+//   - mtl and opal_common_ofi_provider_include: Debian's Open MPI has libfabric switched off.
+//   - memory: the memory hooks of Open MPI overwrite munmap of the C library during MPI_Init, while
+//     the library's threads run. One rank in some hundreds died of that, and channels need no hooks.
+//   - MPIR_CVAR_NOLOCAL: MPICH must not use its own shared memory. A rank that polls without finding
+//     a message sleeps between polls, and only a channel's message wakes it.
+//   - IPATH_NO_BACKTRACE keeps Debian's own libfabric, if a program has it, from catching signals.
 func variables(dir string) []string {
 	return []string{
 		"FI_PROVIDER_PATH=" + dir, providerVariable + "=" + provider,
@@ -72,14 +72,14 @@ type Target struct {
 	NoWindows bool // the field of the Program
 }
 
-// layers returns the variables that select Open MPI's layers. chosen: the user has chosen the messaging
-// layer, which then has the transports that it would have without channels.
+// layers returns the variables that select Open MPI's layers. chosen: the user has chosen the
+// messaging layer, which then has the transports that it would have without channels.
 func (t Target) layers(chosen bool) []string {
 	if t.OpenMPI5 {
 		return t.layers5(chosen)
 	}
-	// Operations over two-sided messages (pt2pt) work on every provider, and only sm has windows that the
-	// ranks of a node share (MPI_Win_allocate_shared).
+	// Operations over two-sided messages (pt2pt) work on every provider, and only sm has windows
+	// that the ranks of a node share (MPI_Win_allocate_shared).
 	oneSided := osc + "=sm,pt2pt"
 	if t.IfAble {
 		return []string{oneSided}

@@ -50,7 +50,8 @@ func TestInspect(t *testing.T) {
 	compile("overfabric", "gcc", append(link, "-l:"+mpi)...)
 	compile("plain", "gcc")
 	compile("mpirun.some", "gcc")
-	// libmpi of Debian 13 needs libfabric. The empty library that stands for libfabric here would not do.
+	// libmpi of Debian 13 needs libfabric. The empty library that stands for libfabric here would
+	// not do.
 	linked := []string{"-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", filepath.Join(dir, library)}
 	pm := `-DPROVIDERS="pm"`
 	compile("fabric", "gcc", linked...)
@@ -108,7 +109,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// TestInspectOpenSHMEM: Sandia's library needs libfabric, and both are found where the loader looks.
+// TestInspectOpenSHMEM: Sandia's library needs libfabric, and both are found where the loader
+// looks.
 func TestInspectOpenSHMEM(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("there is no gcc here; .ci/setup test installs it")

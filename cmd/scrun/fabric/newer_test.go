@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInspectNewer: the loader refuses programs that were linked with a newer libfabric than that of
-// the channels, whether they or their MPI library call it.
+// TestInspectNewer: the loader refuses programs that were linked with a newer libfabric than that
+// of the channels, whether they or their MPI library call it.
 func TestInspectNewer(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("there is no gcc here; .ci/setup test installs it")
@@ -80,7 +80,8 @@ func TestOwnLibfabric(t *testing.T) {
 	}
 }
 
-// TestAutoSaysHow: where auto leaves a program its own network, -v says how it gets channels, if it can.
+// TestAutoSaysHow: where auto leaves a program its own network, -v says how it gets channels, if it
+// can.
 func TestAutoSaysHow(t *testing.T) {
 	for kind, says := range map[Kind]bool{MPICH: true, EmbeddedMPICH: true, Libfabric: true, ClosedMPICH: false, OtherMPI: false, Newer: false} {
 		choice, err := Choose(Request{Program: Program{Name: "a.out", Kind: kind}, Nodes: 2})

@@ -11,12 +11,12 @@ import (
 // openMPILibrary is the name of Open MPI's library, in 4 and in 5.
 const openMPILibrary = "libmpi.so.40"
 
-// firstOfOpenMPI5 is the second number of the library's file in Open MPI 5.0: libmpi.so.40.40.x. 4.1
-// has 30.
+// firstOfOpenMPI5 is the second number of the library's file in Open MPI 5.0: libmpi.so.40.40.x.
+// 4.1 has 30.
 const firstOfOpenMPI5 = 40
 
-// inspectOpenMPI fills in what the layers of Open MPI depend on. For an interpreter they depend on the
-// Open MPI of this host, since it is unknown which programs it starts.
+// inspectOpenMPI fills in what the layers of Open MPI depend on. For an interpreter they depend on
+// the Open MPI of this host, since it is unknown which programs it starts.
 func (p *Program) inspectOpenMPI(program, libraryPath string) {
 	switch p.Kind {
 	case OpenMPI:

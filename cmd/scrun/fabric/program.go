@@ -63,12 +63,13 @@ func (k Kind) usesLibfabric() bool {
 type Program struct {
 	Name string
 	Kind Kind
-	// OpenMPI5: its Open MPI is of version 5 or later, or that of this host, if it is an interpreter.
+	// OpenMPI5: its Open MPI is of version 5 or later, or that of this host, if it is an
+	// interpreter.
 	OpenMPI5 bool
 	// NoWindows: it has Open MPI 5, and cannot make windows.
 	NoWindows bool
-	// Container is the program that starts it in a container, which may have other files than this host;
-	// empty: none.
+	// Container is the program that starts it in a container, which may have other files than this
+	// host; empty: none.
 	Container string
 }
 

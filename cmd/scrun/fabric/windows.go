@@ -17,10 +17,10 @@ var loadCalls = []string{"dlopen", "dlmopen"}
 // mpiLibraries begins the names of Open MPI's libraries, also those for Fortran.
 const mpiLibraries = "libmpi"
 
-// mayMakeWindows reports whether a program of Open MPI, which has these libraries, may make windows:
-// it, or one of its libraries that Open MPI does not bring, calls such a function, or it may load a
-// library that does. Those of the system that load some, like that of OpenMP, know nothing of MPI. It
-// returns true for a file that it cannot read.
+// mayMakeWindows reports whether a program of Open MPI, which has these libraries, may make
+// windows: it, or one of its libraries that Open MPI does not bring, calls such a function, or it
+// may load a library that does. Those of the system that load some, like that of OpenMP, know
+// nothing of MPI. It returns true for a file that it cannot read.
 func mayMakeWindows(program string, libraries []mpidetect.Library) bool {
 	if imports(program, slices.Concat(windowCalls, loadCalls)) {
 		return true
@@ -56,8 +56,8 @@ func neededBy(name string, libraries []mpidetect.Library) map[string]bool {
 	return found
 }
 
-// imports reports whether a file has a symbol of another one whose name begins with one of these, in
-// letters of either case.
+// imports reports whether a file has a symbol of another one whose name begins with one of these,
+// in letters of either case.
 func imports(path string, prefixes []string) bool {
 	file, err := elf.Open(path)
 	if err != nil {

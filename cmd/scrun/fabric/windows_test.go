@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestNoWindows: a program of Open MPI 5 has no windows only if nothing in it, and nothing that it may
-// load or spawn, can make some.
+// TestNoWindows: a program of Open MPI 5 has no windows only if nothing in it, and nothing that it
+// may load or spawn, can make some.
 func TestNoWindows(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("there is no gcc here; .ci/setup test installs it")

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// foreign maps options of srun, and some of mpirun, mpiexec and flux, that scrun lacks to advice for
-// the user.
+// foreign maps options of srun, and some of mpirun, mpiexec and flux, that scrun lacks to advice
+// for the user.
 var foreign = map[string]string{
 	"accel-bind": noDevices, "gpu-bind": noDevices, "gpu-freq": noDevices, "gpus": noDevices, "G": noDevices, "gpus-per-node": noDevices,
 	"gpus-per-socket": noDevices, "gpus-per-task": noDevices, "gres": noDevices, "gres-flags": noDevices, "ntasks-per-gpu": noDevices,

@@ -145,15 +145,20 @@ func (x *session) fullinit(s *Server, request *request2) error {
 }
 
 func (x *session) put2(s *Server, request *request2) error {
+	return x.store(s, request, "kvs-put-response", s.engine.Put)
+}
+
+// store handles a request that sets a value.
+func (x *session) store(s *Server, request *request2, name string, put func(rank int, key, value []byte) error) error {
 	key, err := request.Need("key")
 	if err != nil {
 		return err
 	}
 	value, _ := request.Get("value")
-	if err := s.engine.Put(x.rank, key, value); err != nil {
+	if err := put(x.rank, key, value); err != nil {
 		return err
 	}
-	f := x.begin2(s, request, "kvs-put-response")
+	f := x.begin2(s, request, name)
 	x.end2(s, &f)
 	return nil
 }
@@ -198,17 +203,7 @@ func (x *session) jobAttr(s *Server, request *request2) error {
 }
 
 func (x *session) putNodeAttr(s *Server, request *request2) error {
-	key, err := request.Need("key")
-	if err != nil {
-		return err
-	}
-	value, _ := request.Get("value")
-	if err := s.engine.PutNodeAttr(x.rank, key, value); err != nil {
-		return err
-	}
-	f := x.begin2(s, request, "info-putnodeattr-response")
-	x.end2(s, &f)
-	return nil
+	return x.store(s, request, "info-putnodeattr-response", s.engine.PutNodeAttr)
 }
 
 func (x *session) nodeAttr(s *Server, request *request2) error {

@@ -16,9 +16,10 @@ const (
 	// MaxBytes bounds the bytes of unacknowledged messages: the keys of some ranks of the largest
 	// size.
 	MaxBytes = 128 << 20
-	// maxTransit bounds the bytes of messages that have been sent and are not acknowledged; the next ones
-	// wait. So what is sent, and repeated, fits into the buffers on the way, and is twice the data of
-	// a large rank. An acknowledgement may take a tenth of a second: 160 MB each second.
+	// maxTransit bounds the bytes of messages that have been sent and are not acknowledged; the
+	// next ones wait. So what is sent, and repeated, fits into the buffers on the way, and is twice
+	// the data of a large rank. An acknowledgement may take a tenth of a second: 160 MB each
+	// second.
 	maxTransit = 16 << 20
 	// repeatAfter is when a message is repeated for the first time: a new agent is
 	// there within about a second. The time doubles up to maxRepeat, since a large
@@ -90,8 +91,9 @@ func (e *Endpoint) peer(at Peer) *peer {
 	return p
 }
 
-// Send numbers and keeps a message, and returns it for sending. If it must wait for others, ok is false,
-// and Tick returns it later. The caller must not change data after that. The error wraps ErrFull.
+// Send numbers and keeps a message, and returns it for sending. If it must wait for others, ok is
+// false, and Tick returns it later. The caller must not change data after that. The error wraps
+// ErrFull.
 func (e *Endpoint) Send(now time.Time, to Peer, data []byte, sendOptions SendOptions) (m Message, ok bool, err error) {
 	if e.open == maxOpen || e.bytes+len(data) > MaxBytes {
 		return Message{}, false, ErrFull
@@ -153,7 +155,7 @@ func (e *Endpoint) message(now time.Time, to Peer, p *peer, k *unacked) Message 
 		m.Number, m.Kind, m.Data = k.number, k.kind, k.data
 	}
 	p.ackAt = time.Time{}
-	e.asked(now, p)
+	e.notePauseSent(now, p)
 	return m
 }
 
@@ -162,7 +164,7 @@ func (e *Endpoint) message(now time.Time, to Peer, p *peer, k *unacked) Message 
 func (e *Endpoint) Receive(now time.Time, from Peer, h Header) (fresh bool) {
 	p := e.peer(from)
 	if h.AckStream == e.stream {
-		e.acknowledged(now, p, h.Ack)
+		e.onAck(now, p, h.Ack)
 	}
 	switch {
 	case h.Stream < p.stream:
@@ -202,8 +204,8 @@ func (p *peer) advance(upTo uint64) {
 	}
 }
 
-// acknowledged drops the messages that a peer has received.
-func (e *Endpoint) acknowledged(now time.Time, p *peer, upTo uint64) {
+// onAck drops the messages that a peer has received.
+func (e *Endpoint) onAck(now time.Time, p *peer, upTo uint64) {
 	n := 0
 	for n < len(p.open) && p.open[n].number <= upTo {
 		e.forget(now, &p.open[n])

@@ -9,8 +9,8 @@ const (
 	pauseFor = 3 * pauseRepeat
 )
 
-// SetPause sets whether peers are asked to pause, because what they send cannot be passed on. Each message
-// and acknowledgement says so; peers that pause hear it again, and hear the end at once.
+// SetPause sets whether peers are asked to pause, because what they send cannot be passed on. Each
+// message and acknowledgement says so; peers that pause hear it again, and hear the end at once.
 func (e *Endpoint) SetPause(now time.Time, pause bool) {
 	if e.pauses == pause {
 		return
@@ -27,8 +27,8 @@ func (e *Endpoint) SetPause(now time.Time, pause bool) {
 // Paused reports whether a peer asks for a pause. Messages that are sent all the same go at once.
 func (e *Endpoint) Paused() bool { return e.paused > 0 }
 
-// asked records that a peer is told whether to pause.
-func (e *Endpoint) asked(now time.Time, p *peer) {
+// notePauseSent records that a peer is told whether to pause.
+func (e *Endpoint) notePauseSent(now time.Time, p *peer) {
 	p.askAt = time.Time{}
 	if e.pauses {
 		p.askAt = now.Add(pauseRepeat)
@@ -60,7 +60,8 @@ func (e *Endpoint) expirePause(now time.Time, p *peer) {
 	}
 }
 
-// headerAt returns when a header is due even if there is no message for it to go with; zero: none is.
+// headerAt returns when a header is due even if there is no message for it to go with; zero: none
+// is.
 func (p *peer) headerAt() time.Time {
 	if p.askAt.IsZero() || !p.ackAt.IsZero() && p.ackAt.Before(p.askAt) {
 		return p.ackAt

@@ -12,7 +12,7 @@ import (
 type Asker struct {
 	Node string
 	UID  uint32
-	// Placed: its job has places. The ranks of a job that has lost them may still be asking.
+	// Placed: its job has places. The ranks of a job that has lost its places may still ask.
 	Placed bool
 }
 
@@ -61,32 +61,11 @@ func (t *Table) Handle(from Asker, m *agentpb.NameRequest) (o Outcome) {
 		}
 		t.stopWaiting(j, by) // answered now, or another request has its number: it gets one answer
 	}
-	reply := &agentpb.NameReply{JobId: by.Job, Request: by.Number}
-	once := m.GetOnce()
-	switch m.GetOp() {
-	case agentpb.NameOp_NAME_OP_LOOKUP:
-		if found, ok := t.names[k]; ok {
-			reply.Port, reply.Ok, once = found.port, true, found.once
-			t.readOnce(&o, k, by)
-		} else if m.GetWait() {
-			err := t.wait(j, k, by)
-			if err == nil {
-				return o
-			}
-			reply.Error = err.Error()
-		}
-	case agentpb.NameOp_NAME_OP_PUBLISH:
-		err := t.publish(&o, j, k, name{m.GetPort(), by.Job, once, by})
-		reply.Ok = err == nil
-		if err != nil && !errors.Is(err, errTaken) {
-			reply.Error = err.Error()
-		}
-	case agentpb.NameOp_NAME_OP_UNPUBLISH:
-		reply.Ok, once = t.unpublish(&o, by.Job, k, by), true
-	case agentpb.NameOp_NAME_OP_UNSPECIFIED:
-		// not ok
+	reply, keep := t.perform(&o, j, k, by, m)
+	if reply == nil {
+		return o
 	}
-	if once && reply.GetOk() {
+	if keep && reply.GetOk() {
 		j.keep(from.Node, reply)
 	}
 	o.answer(from.Node, reply)
@@ -94,6 +73,41 @@ func (t *Table) Handle(from Asker, m *agentpb.NameRequest) (o Outcome) {
 		t.answerWaiting(&o, k)
 	}
 	return o
+}
+
+// perform carries out a request, and returns the reply; nil: it is a lookup that waits. keep
+// reports whether a reply that grants the request must be kept: if the request is repeated, the
+// table no longer shows that it was granted.
+func (t *Table) perform(o *Outcome, j *job, k key, by state.NameRequest, m *agentpb.NameRequest) (reply *agentpb.NameReply, keep bool) {
+	reply = &agentpb.NameReply{JobId: by.Job, Request: by.Number}
+	switch m.GetOp() {
+	case agentpb.NameOp_NAME_OP_LOOKUP:
+		if found, ok := t.names[k]; ok {
+			reply.Port, reply.Ok = found.port, true
+			t.readOnce(o, k, by)
+			return reply, found.once
+		}
+		if !m.GetWait() {
+			break
+		}
+		err := t.wait(j, k, by)
+		if err == nil {
+			return nil, false
+		}
+		reply.Error = err.Error()
+	case agentpb.NameOp_NAME_OP_PUBLISH:
+		err := t.publish(o, j, k, name{m.GetPort(), by.Job, m.GetOnce(), by})
+		reply.Ok = err == nil
+		if err != nil && !errors.Is(err, errTaken) {
+			reply.Error = err.Error()
+		}
+		return reply, m.GetOnce()
+	case agentpb.NameOp_NAME_OP_UNPUBLISH:
+		reply.Ok = t.unpublish(o, by.Job, k, by)
+		return reply, true
+	case agentpb.NameOp_NAME_OP_UNSPECIFIED:
+	}
+	return reply, false // not granted
 }
 
 // publish publishes a name. A repeated request is granted again, since an agent may have lost the
@@ -118,7 +132,7 @@ func (t *Table) publish(o *Outcome, j *job, k key, wanted name) error {
 	return nil
 }
 
-// mayPublish refuses a name that is too much for the cluster.
+// mayPublish returns an error if a name exceeds a bound, or if its job is ending.
 func (j *job) mayPublish(k key, wanted name) error {
 	switch {
 	case j == nil:
@@ -201,7 +215,8 @@ func (t *Table) stopWaiting(j *job, by state.NameRequest) {
 	}
 }
 
-// answerWaiting answers lookups that wait for a published name; a name that is read once goes to the first.
+// answerWaiting answers the lookups that wait for a published name. A name that can be read once
+// goes to the first of them.
 func (t *Table) answerWaiting(o *Outcome, k key) {
 	waiting := t.waiting[k]
 	if waiting == nil {

@@ -21,8 +21,8 @@ const (
 	// what a connection takes anyway.
 	readBuffer = 4 << 10
 	// maxUnanswered bounds what a user's programs send on connections, beyond what the daemon has
-	// written there, in frames that need answers: net/http keeps up to 10,000 answers of a connection,
-	// 120 bytes each, and a ping has 17.
+	// written there, in frames that need answers: net/http keeps up to 10,000 answers of a
+	// connection, 120 bytes each, and a ping has 17.
 	maxUnanswered = 8 << 20
 	// connLimiterLines bounds the lines per second in the log about refused connections.
 	connLimiterLines = 1
@@ -31,8 +31,8 @@ const (
 // errUnanswered is the end of a connection of a user who reads too little.
 var errUnanswered = errors.New("the user's programs send much and do not read the answers")
 
-// ConnLimiter is a listener that closes the connections of users who have too many, or who send much
-// and do not read the answers.
+// ConnLimiter is a listener that closes the connections of users who have too many, or who send
+// much and do not read the answers.
 type ConnLimiter struct {
 	net.Listener
 	max           int
@@ -127,9 +127,9 @@ func (c *ConnLimiter) asked(conn *countedConn, bytes int) (tooMany bool) {
 	return has.unanswered > c.maxUnanswered
 }
 
-// answered counts bytes that were written on a connection: net/http writes answers to control frames
-// before all else.
-func (c *ConnLimiter) answered(conn *countedConn, bytes int) {
+// onAnswered counts bytes that were written on a connection: net/http writes answers to control
+// frames before all else.
+func (c *ConnLimiter) onAnswered(conn *countedConn, bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if has := c.open[conn.uid]; has != nil {
@@ -164,7 +164,7 @@ func (m *countedConn) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (m *countedConn) Write(p []byte) (int, error) {
 	n, err := m.UnixConn.Write(p)
-	m.limiter.answered(m, n)
+	m.limiter.onAnswered(m, n)
 	return n, err
 }
 

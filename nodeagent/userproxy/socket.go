@@ -14,15 +14,15 @@ import (
 // errOtherAgent means that another agent of this host has the socket.
 var errOtherAgent = errors.New("another agent of this host has the socket")
 
-// holding is a socket that this process has taken. The lock beside it keeps agents that start
-// together from replacing each other's socket.
-type holding struct {
+// ownedSocket is a socket at which this process alone listens. The lock beside it keeps agents that
+// start together from replacing each other's socket.
+type ownedSocket struct {
 	listener net.Listener
 	lock     *os.File
 }
 
-// take listens at the path, unless another agent does.
-func take(path string) (*holding, error) {
+// listen listens at the path, unless another agent does.
+func listen(path string) (*ownedSocket, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("the directory of the socket for users: %w", err)
 	}
@@ -35,13 +35,13 @@ func take(path string) (*holding, error) {
 		releaseLock(lock)
 		return nil, err
 	}
-	return &holding{listener: listener, lock: lock}, nil
+	return &ownedSocket{listener: listener, lock: lock}, nil
 }
 
 // release releases the socket for other agents.
-func (h *holding) release() {
-	_ = h.listener.Close() // the server may have closed it
-	releaseLock(h.lock)
+func (s *ownedSocket) release() {
+	_ = s.listener.Close() // the server may have closed it
+	releaseLock(s.lock)
 }
 
 // lockFile makes the file and locks it; the kernel unlocks it when the process ends.

@@ -74,23 +74,31 @@ jobs that are left, and 'scored node resume' lets the nodes run new jobs again.
 // nodesHelp explains the nodes of a command.
 const nodesHelp = `NODE is a name or a list of names: n1,n2 or "n[1-4,7]".`
 
+// parseNodes returns the names in lists of nodes, each once.
+func parseNodes(lists []string) (names []string, err error) {
+	given := make(map[string]bool)
+	for _, list := range lists {
+		listed, err := cmdline.ParseNodes(list)
+		if err != nil {
+			return nil, fmt.Errorf("nodes %q: %w", list, err)
+		}
+		for _, name := range listed {
+			if !given[name] {
+				given[name] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names, nil
+}
+
 // withNodes is like with, for a command whose arguments are nodes or lists of nodes. call gets each
 // name once.
 func (c *caller) withNodes(call func(command *cobra.Command, names []string, daemon *client.Client) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, arguments []string) error {
-		var names []string
-		given := make(map[string]bool)
-		for _, argument := range arguments {
-			list, err := cmdline.ParseNodes(argument)
-			if err != nil {
-				return fmt.Errorf("nodes %q: %w", argument, err)
-			}
-			for _, name := range list {
-				if !given[name] {
-					given[name] = true
-					names = append(names, name)
-				}
-			}
+		names, err := parseNodes(arguments)
+		if err != nil {
+			return err
 		}
 		return c.with(func(command *cobra.Command, _ []string, daemon *client.Client) error {
 			return call(command, names, daemon)
