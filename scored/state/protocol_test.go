@@ -16,7 +16,7 @@ func raise(version uint32) *statepb.Command {
 }
 
 func history(jobs uint32) *statepb.Command {
-	settings := defaultSettings()
+	settings := DefaultSettings()
 	settings.History = jobs
 	return &statepb.Command{Command: &statepb.Command_SetSettings{SetSettings: &statepb.SetSettings{Settings: settings}}}
 }

@@ -30,10 +30,10 @@ const (
 	MaxNodes = jobmap.MaxNodes
 )
 
-// defaultSettings returns the settings of a new cluster: slices of 100 ms (a switch of 150 us costs
+// DefaultSettings returns the settings of a new cluster: slices of 100 ms (a switch of 150 us costs
 // 0.15 %), at most eight gangs in turn (each still gets more than one slice per second), and an
 // equal share of the memory for jobs that do not ask.
-func defaultSettings() *scorev1.Settings {
+func DefaultSettings() *scorev1.Settings {
 	return &scorev1.Settings{SliceNanos: 100e6, MaxRows: 8}
 }
 
@@ -63,7 +63,7 @@ type State struct {
 // New returns the state of a cluster with an empty log.
 func New() *State {
 	return &State{
-		settings: defaultSettings(),
+		settings: DefaultSettings(),
 		nextJob:  1,
 		protocol: protocol.First,
 		nodes:    make(map[string]*Node),

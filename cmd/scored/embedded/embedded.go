@@ -23,7 +23,9 @@ import (
 	"score/scored/api"
 	"score/scored/api/scorev1"
 	"score/scored/client"
+	"score/scored/leader"
 	"score/scored/server"
+	"score/scored/state"
 	"strings"
 	"time"
 
@@ -150,6 +152,9 @@ func (c *cluster) run(ctx context.Context) error {
 }
 
 func (c *cluster) newServer() (*server.Server, error) {
+	settings := state.DefaultSettings()
+	// The node lives as long as this process: its silence means that the machine is busy.
+	settings.NodeSilenceNanos = leader.MaxNodeSilence.Nanoseconds()
 	return server.New(server.Options{
 		UserSocket:  c.socket(),
 		AgentListen: server.UnixPrefix + filepath.Join(c.dir.Path(), "agents.sock"),
@@ -158,6 +163,7 @@ func (c *cluster) newServer() (*server.Server, error) {
 		Version:     api.Version(),
 		SingleUser:  true,
 		ShareCPUs:   true,
+		Settings:    settings,
 		Logger:      c.options.Logger,
 	})
 }

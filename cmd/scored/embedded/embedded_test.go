@@ -123,3 +123,17 @@ func TestSweepOfNothing(t *testing.T) {
 		t.Errorf("made %v", left)
 	}
 }
+
+// TestSilentNode: the node is in the server's process, so a machine that is too busy for its heartbeats is
+// no reason to end the job.
+func TestSilentNode(t *testing.T) {
+	inOwnDir(t)
+	daemon, stop := start(t)
+	reply, err := daemon.Cluster.GetSettings(t.Context(), connect.NewRequest(&scorev1.GetSettingsRequest{}))
+	if err != nil || time.Duration(reply.Msg.GetSettings().GetNodeSilenceNanos()) < time.Hour {
+		t.Errorf("settings %v, %v", reply, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
