@@ -36,8 +36,8 @@ func (img *Image) Delivery() (Delivery, error) {
 // linesKeptZero lie behind the last record: laneWriter writes zero into their commit words.
 const linesKeptZero = 2
 
-// allocate makes the system find memory for a record of n lines at the tail. What lies behind the end
-// of the lane is at its start, where the first record was.
+// allocate makes the system find memory for a record of n lines at the tail. What lies behind the
+// end of the lane is at its start, where the first record was.
 func (d *Delivery) allocate(n uint64) error {
 	l := &d.img.layout
 	at := (d.lane.tail & d.lane.mask) * abi.LineBytes
@@ -63,9 +63,9 @@ func (d *Delivery) commit(rank uint32, length int, kind uint8, progress uint32) 
 	}
 }
 
-// The network lane and the send buffer are used again from their start, if that is free, after these
-// shares of them, 128 KiB as a rule: what was written and read lately lies in the nearest caches, which
-// makes messages of 8 to 32 KiB a tenth to a fifth faster.
+// The network lane and the send buffer are used again from their start, if that is free, after
+// these shares of them, 128 KiB as a rule: what was written and read lately lies in the nearest
+// caches, which makes messages of 8 to 32 KiB a tenth to a fifth faster.
 const (
 	nearShareOfLane       = 8
 	nearShareOfSendBuffer = 16
@@ -80,8 +80,9 @@ func (img *Image) Far() bool {
 	return atomic.LoadUint64(img.laneTail())&(lines-1) >= lines/nearShareOfLane
 }
 
-// Rewind goes back to the start of the lane if the reader has all that was written. Most of the lane is
-// free again only when the reader has looked, so it is for the reader itself, while it waits.
+// Rewind goes back to the start of the lane if the reader has all that was written. Most of the
+// lane is free again only when the reader has looked, so it is for the reader itself, while it
+// waits.
 func (d *Delivery) Rewind() {
 	if d.lane.rewind() {
 		release.Store64(d.tail, d.lane.tail)

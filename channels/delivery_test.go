@@ -128,7 +128,8 @@ func TestDeliveryModel(t *testing.T) {
 	})
 }
 
-// TestDeliveryAllocates: what a driver writes needs no page fault, for which there might be no memory.
+// TestDeliveryAllocates: what a driver writes needs no page fault, for which there might be no
+// memory.
 func TestDeliveryAllocates(t *testing.T) {
 	g := small
 	g.NetBytes = 8 * abi.PageBytes
@@ -147,8 +148,8 @@ func TestDeliveryAllocates(t *testing.T) {
 	}
 }
 
-// TestDeliveryStaysNear: as long as the reader keeps up and waits, the same memory is written again and
-// again, and as soon as it has looked it has all of the lane.
+// TestDeliveryStaysNear: as long as the reader keeps up and waits, the same memory is written again
+// and again, and as soon as it has looked it has all of the lane.
 func TestDeliveryStaysNear(t *testing.T) {
 	img, in := apartImage(t, 2, abi.Geometry{})
 	data := make([]byte, 1000)
@@ -179,7 +180,8 @@ func TestDeliveryStaysNear(t *testing.T) {
 	}
 }
 
-// TestDeliveryMemory: what other nodes send takes as much memory as it needs, and not more than once.
+// TestDeliveryMemory: what other nodes send takes as much memory as it needs, and not more than
+// once.
 func TestDeliveryMemory(t *testing.T) {
 	img, in := apartImage(t, 2, abi.Geometry{})
 	const longest = abi.DefaultMaxMessage + aheadBytes

@@ -26,8 +26,8 @@ const (
 	barrierRegisterGlobalExpedited = 1 << 2
 )
 
-// SpeedUp makes sending cheaper for all of the process. It takes a few milliseconds once, which the end
-// of the process waits for, and may run while messages are sent.
+// SpeedUp makes sending cheaper for all of the process. It takes a few milliseconds once, which the
+// end of the process waits for, and may run while messages are sent.
 func SpeedUp() {
 	registering.Do(func() {
 		_, _, errno := unix.Syscall(unix.SYS_MEMBARRIER, barrierRegisterGlobalExpedited, 0, 0)

@@ -178,8 +178,8 @@ func (in *Inbox) setRecall(lane, value uint32) {
 	atomic.StoreUint32(in.img.mem.u32(in.img.layout.Lane(lane)+abi.LaneRecallAt), value)
 }
 
-// laneWriterDead reports whether the lane's writer surely died. It asks the system ever more rarely,
-// and only about a writer that does not do what it was asked.
+// laneWriterDead reports whether the lane's writer surely died. It asks the system ever more
+// rarely, and only about a writer that does not do what it was asked.
 func (in *Inbox) laneWriterDead(s *laneSlot, rank uint32, deaths bool) bool {
 	if deaths && in.img.PeerGone(rank) {
 		return true

@@ -3,8 +3,8 @@ package channels
 import "sync/atomic"
 
 // LaneMemory is how many bytes the lanes of some contexts may have together: those of one process.
-// A lane counts from when its context's inbox offers it until it is withheld again. A nil LaneMemory
-// has no limit.
+// A lane counts from when its context's inbox offers it until it is withheld again. A nil
+// LaneMemory has no limit.
 type LaneMemory struct {
 	free  atomic.Int64
 	short atomic.Bool // an inbox has senders that want lanes, and found no bytes

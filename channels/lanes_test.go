@@ -31,8 +31,8 @@ func talk(t *testing.T, in *Inbox, s *Sender) {
 	}
 }
 
-// TestSilentLaneMovesOn: with one lane, the sender that talks gets the lane of the one that does not;
-// one that talks keeps it.
+// TestSilentLaneMovesOn: with one lane, the sender that talks gets the lane of the one that does
+// not; one that talks keeps it.
 func TestSilentLaneMovesOn(t *testing.T) {
 	img := heapImage(t, 3, abi.Geometry{Lanes: 2})
 	var asked []uint32
@@ -120,8 +120,8 @@ func TestWishIsForgotten(t *testing.T) {
 	}
 }
 
-// TestHeldMessageKeepsItsLane: the lane is free for others only when its last message was given back,
-// and no message behind it in the shared ring is read before those in the lane.
+// TestHeldMessageKeepsItsLane: the lane is free for others only when its last message was given
+// back, and no message behind it in the shared ring is read before those in the lane.
 func TestHeldMessageKeepsItsLane(t *testing.T) {
 	img := heapImage(t, 3, abi.Geometry{Lanes: 2})
 	in, _ := img.Inbox(nil)

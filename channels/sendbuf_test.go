@@ -22,7 +22,8 @@ func TestSendBufferModel(t *testing.T) {
 	})
 }
 
-// TestSendBufferStaysNear: as long as messages are acknowledged, the same memory is used again and again.
+// TestSendBufferStaysNear: as long as messages are acknowledged, the same memory is used again and
+// again.
 func TestSendBufferStaysNear(t *testing.T) {
 	img, _ := apartImage(t, 2, abi.Geometry{})
 	b := img.SendBuffer()

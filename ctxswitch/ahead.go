@@ -6,8 +6,8 @@ import (
 )
 
 // Contexts that must leave their channels at a boundary are revoked, and begin to flush, before it.
-// A computing gang is not disturbed by that, and the next gang has the channels as soon as its slice
-// begins. The cost: the outgoing gang sends nothing to other nodes for that long.
+// A computing gang is not disturbed by that, and the next gang has the channels as soon as its
+// slice begins. The cost: the outgoing gang sends nothing to other nodes for that long.
 
 const (
 	// aheadFirst is the initial time between the revoke and the boundary: the usual duration of
@@ -75,8 +75,8 @@ func (m *Machine) nextLeave() int64 {
 	return first
 }
 
-// leavesAt returns the local instant at which the contexts of a job that leaves at the boundary at are
-// revoked: before it is stopped.
+// leavesAt returns the local instant at which the contexts of a job that leaves at the boundary at
+// are revoked: before it is stopped.
 func (m *Machine) leavesAt(j *job, at int64, pos int) int64 {
 	return m.earlyAt(j, at, pos) - int64(min(m.ahead, m.cur.before(pos).Slice/aheadPart))
 }

@@ -7,8 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// neighbours are two jobs that take turns on one CPU. Stopping job 1 takes much of the CPU: all of it
-// in its own slice, half of it in that of job 2.
+// neighbours are two jobs that take turns on one CPU. Stopping job 1 takes much of the CPU: all of
+// it in its own slice, half of it in that of job 2.
 type neighbours struct {
 	t    fataler
 	m    *Machine
@@ -91,8 +91,8 @@ func (n *neighbours) deliver(ev Event) {
 	}
 }
 
-// TestCostlyStopsCostTheirJob: whatever it costs to stop a job, the job beside it keeps its time, and
-// a job whose slice is long enough keeps what is left of it.
+// TestCostlyStopsCostTheirJob: whatever it costs to stop a job, the job beside it keeps its time,
+// and a job whose slice is long enough keeps what is left of it.
 func TestCostlyStopsCostTheirJob(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		slice := rapid.Int64Range(int64(time.Millisecond), int64(200*time.Millisecond)).Draw(t, "slice")

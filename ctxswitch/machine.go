@@ -9,10 +9,10 @@ const (
 	// Never is the deadline of a machine that waits for events only.
 	Never = int64(math.MaxInt64)
 
-	// WarnAfter is the number of late freezes in a row after which the user is warned, if the job has not
-	// stood still once for WarnTime. A few late freezes come from a page fault or a busy disk. On a
-	// machine that other programs keep busy most freezes are late, since Linux delays the process's
-	// stop, but it comes; a process that never stops is stuck.
+	// WarnAfter is the number of late freezes in a row after which the user is warned, if the job
+	// has not stood still once for WarnTime. A few late freezes come from a page fault or a busy
+	// disk. On a machine that other programs keep busy most freezes are late, since Linux delays
+	// the process's stop, but it comes; a process that never stops is stuck.
 	WarnAfter = 10
 	// WarnTime is a hundred short slices of others, and many times what Linux delays a process.
 	WarnTime = 2 * time.Second
@@ -63,7 +63,8 @@ type Machine struct {
 	leaveAt int64
 	ahead   time.Duration // time between that instant and the boundary
 
-	// costlySeen means that stops of some job have been costly; until then early.go has nothing to do.
+	// costlySeen means that stops of some job have been costly; until then early.go has nothing to
+	// do.
 	costlySeen bool
 	// stopAt is the local instant at which a job is stopped ahead of the next boundary, or Never.
 	stopAt int64

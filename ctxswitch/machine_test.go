@@ -69,8 +69,8 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// TestBusyMachineIsNoWarning: most stops do not come before the job is on again, but it stands still
-// now and then.
+// TestBusyMachineIsNoWarning: most stops do not come before the job is on again, but it stands
+// still now and then.
 func TestBusyMachineIsNoWarning(t *testing.T) {
 	m := twoJobs(int64(time.Second))
 	for turn := range 50 * WarnAfter {
@@ -83,8 +83,8 @@ func TestBusyMachineIsNoWarning(t *testing.T) {
 	}
 }
 
-// quietSwitch carries out the next switch. Job 1 stops only if stops is set; a warning about it is an
-// error.
+// quietSwitch carries out the next switch. Job 1 stops only if stops is set; a warning about it is
+// an error.
 func quietSwitch(t *testing.T, m *Machine, stops bool) {
 	t.Helper()
 	now := m.Deadline()

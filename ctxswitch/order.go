@@ -113,8 +113,8 @@ func (m *Machine) timeout(s Step) time.Duration {
 	}
 }
 
-// stopUnawaited reports whether the steps after the stop need not wait for it: no job that takes part in
-// the switch may run on for long. The processes have had no contexts since the revoke.
+// stopUnawaited reports whether the steps after the stop need not wait for it: no job that takes
+// part in the switch may run on for long. The processes have had no contexts since the revoke.
 func (m *Machine) stopUnawaited() bool {
 	for i := range m.jobs {
 		if j := &m.jobs[i]; j.awaited && !j.settled() {

@@ -11,9 +11,9 @@ func (m *Machine) decide(now int64) {
 		m.disturbed = true
 	}
 	if (changed || m.disturbed) && m.state != Steady {
-		// The row of this switch is no longer the present one, or an outgoing job runs after all: the
-		// incoming jobs would run against another gang. Completed work remains, and the switch to the
-		// right row continues from it.
+		// The row of this switch is no longer the present one, or an outgoing job runs after all:
+		// the incoming jobs would run against another gang. Completed work remains, and the switch
+		// to the right row continues from it.
 		if m.record.Running == 0 {
 			m.supersede(now)
 		} else {

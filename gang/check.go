@@ -178,8 +178,8 @@ func checkTasks(r *Request, nodes []*node) error {
 	return fmt.Errorf("%w: %s; %s room for %d%s", sentinel, asks, where, room, sharingHint(r))
 }
 
-// roomFor returns how many tasks those of the nodes with enough memory can take, and a description of these
-// nodes for an error.
+// roomFor returns how many tasks those of the nodes with enough memory can take, and a description
+// of these nodes for an error.
 func roomFor(r *Request, nodes []*node) (room int, where string) {
 	caps := make([]int, 0, len(nodes))
 	for _, n := range nodes {

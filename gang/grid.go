@@ -23,8 +23,8 @@ type gridRow struct {
 	free  []int32  // per node: number of CPUs not busy
 	total int      // sum of free
 	hist  []int32  // hist[f]: number of nodes with f free CPUs
-	// channels is, per node, the number of channels that the gangs at home in this row leave free. It
-	// is negative only in what-ifs.
+	// channels is, per node, the number of channels that the gangs at home in this row leave free.
+	// It is negative only in what-ifs.
 	channels []int32
 	weights  [MaxWeight + 1]int32 // weights[w]: number of gangs with weight w
 	gangs    int                  // gangs at home in this row; a row without gangs does not exist

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// crowded is a cluster whose rows have free CPUs and no free channels: a search for a job that needs a
-// channel examines each node in each row.
+// crowded is a cluster whose rows have free CPUs and no free channels: a search for a job that
+// needs a channel examines each node in each row.
 func crowded(t *testing.T, nodes int) (m *Machine, next JobID) {
 	t.Helper()
 	const channels = 8
@@ -33,8 +33,8 @@ func submit(t *testing.T, m *Machine, r Request) {
 	}
 }
 
-// However many different jobs of one owner wait, a pass takes a bounded time, and others' jobs start.
-// What it did not come to says so, and starts when those before it are gone.
+// However many different jobs of one owner wait, a pass takes a bounded time, and others' jobs
+// start. What it did not come to says so, and starts when those before it are gone.
 func TestSearchesForOneOwnerAreBounded(t *testing.T) {
 	const nodes, crowd = 500, 5000
 	m, id := crowded(t, nodes)
@@ -86,8 +86,8 @@ func TestJobsThatNameNodesAreSearchedOnce(t *testing.T) {
 	}
 }
 
-// Lists explain many jobs at once. What a job waits for is said without writing down all nodes that it
-// names.
+// Lists explain many jobs at once. What a job waits for is said without writing down all nodes that
+// it names.
 func TestExplainingManyNamesIsCheap(t *testing.T) {
 	const nodes = 200
 	m, id := crowded(t, nodes)
@@ -136,8 +136,8 @@ func TestAJobWithoutItsNodeHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// Jobs with long lists of excluded nodes, each another one, take a bounded time for each owner also when
-// nodes have come or gone, and others' jobs start.
+// Jobs with long lists of excluded nodes, each another one, take a bounded time for each owner also
+// when nodes have come or gone, and others' jobs start.
 func TestExcludedNodesAreBoundedForEachOwner(t *testing.T) {
 	const nodes, crowd = 500, 5000
 	m, id := crowded(t, nodes)

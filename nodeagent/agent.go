@@ -163,7 +163,8 @@ func (a *Agent) Run(ctx context.Context) error {
 	return a.serve(ctx, listener, orphans)
 }
 
-// openFiles opens what jobs have on the node's disks: the cache of their files, and their directories.
+// openFiles opens what jobs have on the node's disks: the cache of their files, and their
+// directories.
 func (a *Agent) openFiles(orphans []*stewardpool.Orphan) (*staging.Cache, error) {
 	cache, err := staging.Open(a.options.StageDir, a.options.StageLimit)
 	if err != nil {

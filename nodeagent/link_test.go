@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestOnOtherHosts: nodes of one host need no bearer, also if each has a loopback address of its own.
+// TestOnOtherHosts: nodes of one host need no bearer, also if each has a loopback address of its
+// own.
 func TestOnOtherHosts(t *testing.T) {
 	for _, test := range []struct {
 		own   string

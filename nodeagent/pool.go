@@ -66,8 +66,8 @@ func (a *Agent) openRoot() (*cgroup.Root, error) {
 	return root, nil
 }
 
-// privateShm reports whether each job gets a /dev/shm, and whether it gets an IPC namespace of its own.
-// Without root's rights there are jobs of one user only.
+// privateShm reports whether each job gets a /dev/shm, and whether it gets an IPC namespace of its
+// own. Without root's rights there are jobs of one user only.
 func (a *Agent) privateShm() (shm, ipc bool) {
 	if !a.options.PrivateShm {
 		return false, false

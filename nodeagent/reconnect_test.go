@@ -103,8 +103,8 @@ func TestUnknownJobsAreEnded(t *testing.T) {
 	n.gone()
 }
 
-// A leader may order a job that is not committed yet, and be lost. The next one does not know the job and
-// may give another its number at once: nothing of the first one runs, or is reported.
+// A leader may order a job that is not committed yet, and be lost. The next one does not know the
+// job and may give another its number at once: nothing of the first one runs, or is reported.
 func TestNumberOfALostJobIsAnothersAtOnce(t *testing.T) {
 	leader := leadertest.Start(t, leadertest.Options{Now: clusterNow, Key: testKey, Keep: func(*agentpb.Hello) []uint64 { return nil }})
 	n := startNode(t, leader)

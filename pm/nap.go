@@ -34,8 +34,8 @@ func (c *Channel) Awake() {
 	c.napping = false
 }
 
-// Crowded reports whether the job's ranks on this node have fewer CPUs than they are, so that a rank
-// that waits should sleep soon.
+// Crowded reports whether the job's ranks on this node have fewer CPUs than they are, so that a
+// rank that waits should sleep soon.
 func (c *Channel) Crowded() bool { return c.spin == 0 }
 
 // Rouse ends a sleep in Nap or Wait before anything has come. Any goroutine may call it while the

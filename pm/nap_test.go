@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestNap has a rank that only looks sleep until a message comes, a goroutine rouses it, or the time
-// is over; the node sees one wait meanwhile.
+// TestNap has a rank that only looks sleep until a message comes, a goroutine rouses it, or the
+// time is over; the node sees one wait meanwhile.
 func TestNap(t *testing.T) {
 	chs, hub := join(t, 2, abi.Geometry{})
 	img, err := hub.Image(1, 0)
@@ -48,9 +48,9 @@ func TestNap(t *testing.T) {
 	}
 }
 
-// TestNapsKeepTheWatcher: what ends a nap inside the node leaves the thread that waits for datagrams
-// where it is, since to stop it and to begin again takes six switches between threads; and that
-// thread still wakes the rank.
+// TestNapsKeepTheWatcher: what ends a nap inside the node leaves the thread that waits for
+// datagrams where it is, since to stop it and to begin again takes six switches between threads;
+// and that thread still wakes the rank.
 func TestNapsKeepTheWatcher(t *testing.T) {
 	chs, _ := joinNodes(t, 2, 2, pm.DefaultSettings())
 	ctx := within(t)

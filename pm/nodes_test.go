@@ -225,8 +225,8 @@ func unacknowledged(t *testing.T, hub *local.Hub) uint32 {
 	return uint32(peers[0].Sender.Queued - peers[0].Sender.Acked)
 }
 
-// TestEndsAreReported: a rank that sends to one of another node that closed, or died, gets the error of
-// that.
+// TestEndsAreReported: a rank that sends to one of another node that closed, or died, gets the
+// error of that.
 func TestEndsAreReported(t *testing.T) {
 	ranks, hub := joinNodes(t, 3, 1, pm.DefaultSettings())
 	ctx := within(t)

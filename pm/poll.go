@@ -54,8 +54,8 @@ func (c *Channel) drive(polls int) bool {
 
 // polls returns how many times in a row the network is polled. To a rank that is alone on its node
 // nothing comes from elsewhere. If it was answered lately it is usually waiting, and polls in a
-// row, with nothing in between, find an answer sooner. But bulk datagrams that it waits for should not
-// wait for these.
+// row, with nothing in between, find an answer sooner. But bulk datagrams that it waits for should
+// not wait for these.
 func (n *network) polls() int {
 	if n.alone && n.empty < quietAfter && n.watcher.bulk < 0 {
 		return maxPolls

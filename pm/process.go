@@ -58,8 +58,8 @@ func join(client *handover.Client, settings Settings) *Process {
 	return p
 }
 
-// speedUpAfter is how long a process runs before channels.SpeedUp, which takes 5 to 20 ms: a process that
-// ends meanwhile, as one that only says hello would, ends no sooner.
+// speedUpAfter is how long a process runs before channels.SpeedUp, which takes 5 to 20 ms: a
+// process that ends meanwhile, as one that only says hello would, ends no sooner.
 const speedUpAfter = 250 * time.Millisecond
 
 func speedUpLater(ctx context.Context) {

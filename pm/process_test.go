@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestSpeedUpWaits is for programs that end at once: the end of a process waits for the kernel's part.
+// TestSpeedUpWaits is for programs that end at once: the end of a process waits for the kernel's
+// part.
 func TestSpeedUpWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

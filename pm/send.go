@@ -67,8 +67,8 @@ func (c *Channel) SendBytes(rank int, data []byte) error {
 // Head is what a message begins with: up to three words.
 type Head = channels.Head
 
-// SendHead sends a message that is a head and a copy of data: the fastest way for short ones. Errors
-// are those of GetSendBuffer.
+// SendHead sends a message that is a head and a copy of data: the fastest way for short ones.
+// Errors are those of GetSendBuffer.
 func (c *Channel) SendHead(rank int, h Head, data []byte) error {
 	s := c.known(rank)
 	if s == nil {

@@ -33,8 +33,9 @@ const (
 	EnvLaneBytes = "PM_LANE_BYTES"
 	// EnvHost is the address at which other hosts reach this node. The launcher sets it.
 	EnvHost = "SCORE_NODE_ADDRESS"
-	// EnvCPURanks is how many ranks of the job share each of the rank's CPUs, also those of other nodes
-	// of the machine. The launcher sets it; a rank that is bound to one CPU cannot find out by itself.
+	// EnvCPURanks is how many ranks of the job share each of the rank's CPUs, also those of other
+	// nodes of the machine. The launcher sets it; a rank that is bound to one CPU cannot find out
+	// by itself.
 	EnvCPURanks = "SCORE_CPU_RANKS"
 )
 

@@ -13,9 +13,9 @@ import (
 
 // watcher wakes a sleeping rank when a datagram comes. The rank sleeps on a word of its context,
 // where the ranks of its node wake it; a socket cannot be waited for there, so a thread waits for
-// it. The thread goes on waiting when something else wakes the rank: to stop it after each sleep and
-// to begin at the next one takes six switches between threads, which ranks that share a CPU pay with
-// the time of their peers.
+// it. The thread goes on waiting when something else wakes the rank: to stop it after each sleep
+// and to begin at the next one takes six switches between threads, which ranks that share a CPU pay
+// with the time of their peers.
 type watcher struct {
 	img    *channels.Image
 	socket int

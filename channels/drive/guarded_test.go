@@ -27,8 +27,8 @@ func (p *wide) Queue(to link.Address, n int) {
 	p.tail = nil
 }
 
-// TestGuarded: the CRC leaves long frames out where the transport guards them, and not of what goes in
-// fragments, as do frames that were cut before the path became narrow.
+// TestGuarded: the CRC leaves long frames out where the transport guards them, and not of what goes
+// in fragments, as do frames that were cut before the path became narrow.
 func TestGuarded(t *testing.T) {
 	const path, narrow = 9000, 1472
 	w := newWorld(t, 2, abi.Geometry{})

@@ -27,8 +27,8 @@ func (d *Driver) Poll(polls int) (progress bool) {
 	return progress
 }
 
-// rewind lets the network lane be used again from its start. Credits are promises of room, which a rewind
-// would break for a moment.
+// rewind lets the network lane be used again from its start. Credits are promises of room, which a
+// rewind would break for a moment.
 func (d *Driver) rewind() {
 	if d.credit == nil && d.inbox() {
 		d.in.Rewind()

@@ -16,8 +16,8 @@ type Source func(Request) (*os.File, Status)
 // context and the job's place map, which stay the source's, or with the reason why there is none.
 type Network func(channel uint32) (socket, places *os.File, status Status)
 
-// Bulk answers a request for the socket for bulk datagrams of the asking rank's context, which stays
-// the source's, or with the reason why there is none.
+// Bulk answers a request for the socket for bulk datagrams of the asking rank's context, which
+// stays the source's, or with the reason why there is none.
 type Bulk func(channel uint32) (socket *os.File, status Status)
 
 // Server answers ranks.

@@ -14,9 +14,10 @@ import (
 // does not have (/proc/sys/kernel/overflowuid, which nobody changes).
 const overflowUID = 65534
 
-// trusted reports whether the daemon of the user that listens at the path may hand out contexts: root
-// and the caller may. A container's user namespace mostly does not have the host's root, who looks
-// like every other user then; so the path must be one where no user but its directory's could listen.
+// trusted reports whether the daemon of the user that listens at the path may hand out contexts:
+// root and the caller may. A container's user namespace mostly does not have the host's root, who
+// looks like every other user then; so the path must be one where no user but its directory's could
+// listen.
 func trusted(uid uint32, path string) bool {
 	if uid == overflowUID && !overflowIsReal() {
 		return guarded(path)

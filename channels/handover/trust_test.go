@@ -60,7 +60,8 @@ func TestGuarded(t *testing.T) {
 // containerPath is the environment variable by which TestDialFromContainer tells its child to dial.
 const containerPath = "SCORE_TEST_DIAL"
 
-// TestDialFromContainer: in a user namespace without root, root's daemon at a path of root's is found.
+// TestDialFromContainer: in a user namespace without root, root's daemon at a path of root's is
+// found.
 func TestDialFromContainer(t *testing.T) {
 	if path := os.Getenv(containerPath); path != "" {
 		conn, err := Dial(path)

@@ -66,8 +66,8 @@ func scopeOf(zone string) (scope uint32, ok bool) {
 	return uint32(i.Index), true
 }
 
-// FromRaw returns the address whose sockaddr_in, sockaddr_in6 or sockaddr_tipc (of a socket) raw is,
-// or none if it is another's.
+// FromRaw returns the address whose sockaddr_in, sockaddr_in6 or sockaddr_tipc (of a socket) raw
+// is, or none if it is another's.
 func FromRaw(raw []byte) (a Address) {
 	if len(raw) < portAt {
 		return Address{}

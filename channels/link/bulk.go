@@ -95,7 +95,8 @@ func BulkSum(data []byte) uint32 { return crc32.Checksum(data, castagnoli()) }
 var (
 	// ErrBusy means that the system accepts nothing now.
 	ErrBusy = errors.New("link: the system takes no datagram now")
-	// ErrMemory means that bytes to be sent, or their place, are not in memory that the process has.
+	// ErrMemory means that bytes to be sent, or their place, are not in memory that the process
+	// has.
 	ErrMemory = errors.New("link: memory that is not there")
 	// ErrNarrow means that the path takes only datagrams of up to Size bytes.
 	ErrNarrow = errors.New("link: the path is narrower")

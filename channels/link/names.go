@@ -26,7 +26,8 @@ func MarkOf(identity []byte) uint32 {
 //	 | node 0, 1, ...  | channel 0: rank 0, 1, ... | channel 1: rank 0, 1, ... | ...
 //
 // The base is made of the job's key. So whoever does not have it cannot bind a name before the job
-// does, and two jobs rarely have names in common; where they do, each refuses what is for the other.
+// does, and two jobs rarely have names in common; where they do, each refuses what is for the
+// other.
 type Names struct {
 	Kind         uint32 // the cluster's type
 	Base         uint32

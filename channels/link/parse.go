@@ -80,9 +80,9 @@ func Length(data []byte) int {
 	return n
 }
 
-// covered returns how many bytes of a datagram its CRC covers, itself among them: all, or of a guarded
-// one the headers and the beginning of its last frame, which is the only long one. 0: it is not a
-// good datagram.
+// covered returns how many bytes of a datagram its CRC covers, itself among them: all, or of a
+// guarded one the headers and the beginning of its last frame, which is the only long one. 0: it is
+// not a good datagram.
 func covered(data []byte) int {
 	if Kind(data[kindAt]) != Data || data[statusAt]&guardedBit == 0 {
 		return len(data)

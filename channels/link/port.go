@@ -50,8 +50,8 @@ type Holder interface {
 // so that the kernel need not look up the route for each datagram. These datagrams do not come from
 // where the port receives, and must say so.
 type Connecter interface {
-	// Connected reports whether a datagram for the address is better queued by QueueConnected. It is
-	// called before each.
+	// Connected reports whether a datagram for the address is better queued by QueueConnected. It
+	// is called before each.
 	Connected(to Address) bool
 	// QueueConnected is Queue for a datagram that says StatusSendOnly. It goes through the other
 	// socket if something else is flushed with it.

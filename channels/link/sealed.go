@@ -15,8 +15,8 @@ type Sealed struct {
 	Kind     Kind // Where, Here or End
 	Channel  uint32
 	From, To uint32 // ranks
-	// Name is the instance that is asked or told; in Here, the reference of the context's socket, at
-	// the node that answers.
+	// Name is the instance that is asked or told; in Here, the reference of the context's socket,
+	// at the node that answers.
 	Name   uint32
 	Flow   uint8 // in Where
 	Status uint8 // in Here and End

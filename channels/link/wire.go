@@ -32,8 +32,8 @@ const (
 	StatusEnded                   // it was there, and has ended
 )
 
-// StatusSendOnly is the Status of Data, Ask and Answer that come from a socket which only sends: the
-// context From receives at another port of the same host. Else it is 0.
+// StatusSendOnly is the Status of Data, Ask and Answer that come from a socket which only sends:
+// the context From receives at another port of the same host. Else it is 0.
 const StatusSendOnly uint8 = 1
 
 // What the Status of End says.
@@ -60,8 +60,9 @@ type Head struct {
 	Frames uint16         // in Data: frame i has Seq+i and Tx+i, and only the last has the Mark
 	Answer flowctl.Answer // of the other direction; in Data, Ask and Answer
 	Flow   uint8          // in Data, Ask, Answer and Where: what the context From uses
-	// Guarded is of Data. To a Writer it says that the transport guards the bytes ([Guarded]) and that
-	// the path takes the datagram in one piece; from Parse, that the CRC leaves out most of the last frame.
+	// Guarded is of Data. To a Writer it says that the transport guards the bytes ([Guarded]) and
+	// that the path takes the datagram in one piece; from Parse, that the CRC leaves out most of
+	// the last frame.
 	Guarded bool
 	Status  uint8  // in Here and End; in Data, Ask and Answer: StatusSendOnly or 0
 	Port    uint16 // in Here, with StatusHere: UDP port of the context
@@ -82,9 +83,9 @@ const MaxFrame = MaxDatagram - HeadBytes - FrameBytes - TotalBytes
 // what an Ethernet with an MTU of 1,500 carries is shorter.
 const LongFrame = 4 << 10
 
-// upperHeads is how much of a long frame's data the CRC of a guarded datagram covers all the same: the
-// headers of the layers above, for which a channel's messages have so much room, say where the rest
-// goes.
+// upperHeads is how much of a long frame's data the CRC of a guarded datagram covers all the same:
+// the headers of the layers above, for which a channel's messages have so much room, say where the
+// rest goes.
 const upperHeads = 256
 
 // ErrFrame means that a datagram is not one of this protocol, or was changed on its way.

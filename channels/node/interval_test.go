@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestInterval: the agent checks a process less often that drives again by itself after computing for a
-// few milliseconds, and as often as ever once it computes for longer.
+// TestInterval: the agent checks a process less often that drives again by itself after computing
+// for a few milliseconds, and as often as ever once it computes for longer.
 func TestInterval(t *testing.T) {
 	const soon, late = soonBack, soonBack + 1
 	cluster, _, _ := twoRanks(t)
@@ -41,8 +41,8 @@ func TestInterval(t *testing.T) {
 	})
 }
 
-// TestIntervalOfOverlap: a process that leaves frames to the agent while it computes is not left alone
-// for longer.
+// TestIntervalOfOverlap: a process that leaves frames to the agent while it computes is not left
+// alone for longer.
 func TestIntervalOfOverlap(t *testing.T) {
 	cluster, zero, one := twoRanks(t)
 	c, l := cluster.jobs[0].list()[0], cluster.nodes[0].loop

@@ -7,8 +7,8 @@ import (
 	"score/channels/link/tipc"
 )
 
-// ErrSquatter: a socket that is not the job's has bound a name of the job. It gets questions that it
-// cannot answer, and nothing else.
+// ErrSquatter: a socket that is not the job's has bound a name of the job. It gets questions that
+// it cannot answer, and nothing else.
 var ErrSquatter = errors.New("another program, or a cluster with the same agent.tipc_type, has bound a name of the job; what it sends is not taken")
 
 // onName handles a name in the job's range that a socket bound or gave up.

@@ -179,8 +179,8 @@ func (c *cluster) join(t testing.TB, jobs []*Job, number, channel uint32) *rank 
 	return r
 }
 
-// twoRanks makes a cluster of two nodes with a rank each. The second has sent the first a message, and
-// computes since then.
+// twoRanks makes a cluster of two nodes with a rank each. The second has sent the first a message,
+// and computes since then.
 func twoRanks(t testing.TB) (c *cluster, zero, one *rank) {
 	t.Helper()
 	c = newCluster(t, 2, Config{})

@@ -61,8 +61,9 @@ func (j *Job) Order(step Step, number uint64, by int64) (out Outcome, over bool)
 	return Outcome{}, closed
 }
 
-// orderInline carries the job's newest order out within the caller's goroutine: waking the loop, and
-// being woken by it, takes longer than most orders. ok is false if the loop is busy or the job large.
+// orderInline carries the job's newest order out within the caller's goroutine: waking the loop,
+// and being woken by it, takes longer than most orders. ok is false if the loop is busy or the job
+// large.
 func (l *loop) orderInline(j *Job) (out Outcome, over, ok bool) {
 	if !l.tryAcquire() {
 		return Outcome{}, false, false
@@ -89,8 +90,8 @@ func (l *loop) tryAcquire() bool {
 	return true
 }
 
-// releaseWork ends tryAcquire. It wakes the loop only for what is due at once; for the rest there is
-// the timer.
+// releaseWork ends tryAcquire. It wakes the loop only for what is due at once; for the rest there
+// is the timer.
 func (l *loop) releaseWork() {
 	l.inline = false
 	if l.armTimer() == 0 || len(l.ends) > 0 {

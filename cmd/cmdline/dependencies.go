@@ -16,7 +16,8 @@ var dependencyKinds = map[string]scorev1.DependencyKind{
 	"afternotok": scorev1.DependencyKind_DEPENDENCY_KIND_AFTER_NOT_OK,
 }
 
-// ParseDependencies reads "afterok:7:8,after:9". A job that is named again for the same is taken once.
+// ParseDependencies reads "afterok:7:8,after:9". A job that is named again for the same is taken
+// once.
 func ParseDependencies(text string) ([]*scorev1.Dependency, error) {
 	if strings.Contains(text, "?") {
 		return nil, errors.New("all dependencies must be satisfied: put commas between them, not '?'")

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// maxIndexes bounds the jobs of an array, since a slip such as 1-9999999 must not flood the cluster. It
-	// is ten times Slurm's default.
+	// maxIndexes bounds the jobs of an array, since a slip such as 1-9999999 must not flood the
+	// cluster. It is ten times Slurm's default.
 	maxIndexes = 10_000
 	// maxIndex is the largest index, Slurm's own bound.
 	maxIndex = 4_000_000
@@ -24,8 +24,8 @@ type Array struct {
 	AtOnce  int      // the most jobs that run at once; 0: any number
 }
 
-// ParseArray reads indexes as sbatch --array does: numbers, ranges and ranges with a step, with commas
-// between them, and a limit behind a percent sign.
+// ParseArray reads indexes as sbatch --array does: numbers, ranges and ranges with a step, with
+// commas between them, and a limit behind a percent sign.
 func ParseArray(text string) (Array, error) {
 	list, limit, limited := strings.Cut(text, "%")
 	var a Array

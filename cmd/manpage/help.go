@@ -59,7 +59,8 @@ var unlikeOurs = regexp.MustCompile(`\(default(\s+)"?([^"():]+)"?\)`)
 // withColons writes pflag's notes of defaults as the usages themselves have them.
 func withColons(usages string) string { return unlikeOurs.ReplaceAllString(usages, "(default:$1$2)") }
 
-// wrapText fills paragraphs. It keeps the lines of indented ones, and wraps those that are too long.
+// wrapText fills paragraphs. It keeps the lines of indented ones, and wraps those that are too
+// long.
 func wrapText(text string) string {
 	paragraphs := strings.Split(strings.TrimSpace(text), "\n\n")
 	for i, paragraph := range paragraphs {

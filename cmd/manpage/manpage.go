@@ -1,5 +1,5 @@
-// Package manpage renders help texts, manual pages and shell completions from cobra commands, so that
-// they agree.
+// Package manpage renders help texts, manual pages and shell completions from cobra commands, so
+// that they agree.
 //
 // Cobra's own generator (cobra/doc) is not used: it reads help texts as Markdown, which they are
 // not, omits exit codes and the list of commands, and needs two more modules. Pages have no date,

@@ -38,7 +38,8 @@ func TestPackagingIsUpToDate(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, entry := range entries {
-			// The files of scrun are checked beside its options, pages of functions beside their headers.
+			// The files of scrun are checked beside its options, pages of functions beside their
+			// headers.
 			ours := !strings.Contains(entry.Name(), "scrun") && !strings.HasSuffix(entry.Name(), ".3")
 			if _, ok := generated[dir+"/"+entry.Name()]; !ok && ours {
 				t.Errorf("packaging/%s/%s belongs to no command any more: remove it", dir, entry.Name())

@@ -52,8 +52,8 @@ func (s *submission) patience() client.Patience {
 	return patienceOf(s.options, s.messages)
 }
 
-// submit submits the job exactly once, even if servers are lost meanwhile, and returns its number. It waits
-// until the cluster answers, which takes long without a majority.
+// submit submits the job exactly once, even if servers are lost meanwhile, and returns its number.
+// It waits until the cluster answers, which takes long without a majority.
 func (s *submission) submit(ctx context.Context) (uint64, error) {
 	return s.network.submit(client.WithPatience(ctx, s.patience()), s.messages, s.cluster, s.spec)
 }

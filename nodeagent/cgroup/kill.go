@@ -28,10 +28,10 @@ func killMembers(dir string) error {
 	return nil
 }
 
-// killIfMembers kills those of the processes that are in the group. A process can end after the list
-// was read, and another one get its number. So killIfMembers takes a descriptor of each process
-// first, and then reads the list again: what has a listed number then is in the group, and the
-// signal to its descriptor reaches no later process.
+// killIfMembers kills those of the processes that are in the group. A process can end after the
+// list was read, and another one get its number. So killIfMembers takes a descriptor of each
+// process first, and then reads the list again: what has a listed number then is in the group, and
+// the signal to its descriptor reaches no later process.
 func killIfMembers(dir string, pids []int) error {
 	held := make(map[int]int, len(pids)) // descriptors by pid
 	defer func() {

@@ -29,7 +29,8 @@ func rootName(cluster, node string) (string, error) {
 	return rootPrefix + cluster + "." + node, nil
 }
 
-// checkName refuses a name with others than ASCII letters, digits and, after its first letter, marks.
+// checkName refuses a name with others than ASCII letters, digits and, after its first letter,
+// marks.
 func checkName(what, name, marks string) error {
 	if name == "" || len(name) > maxNameLen {
 		return fmt.Errorf("%w: a %s's name has 1 to %d characters, %q has %d",

@@ -51,7 +51,8 @@ func TestProcessLimit(t *testing.T) {
 	_ = shell.Wait() // killed
 }
 
-// createGroup makes a slot's group until the test ends, with what a shell does first to be counted there.
+// createGroup makes a slot's group until the test ends, with what a shell does first to be counted
+// there.
 func createGroup(t *testing.T, r *Root, slot int) (g *Group, join string) {
 	t.Helper()
 	g, err := r.Create(slot)

@@ -14,9 +14,9 @@ import (
 // exits lets them go on within milliseconds, on a busy machine within some slices of its scheduler.
 const tracedAfter = time.Second
 
-// Tracers keep killed threads from ending. A thread whose tracer asked for that (PTRACE_O_TRACEEXIT)
-// stands still where it exits, also if it is killed, until its tracer lets it go on or ends; no further
-// signal reaches it.
+// Tracers keep killed threads from ending. A thread whose tracer asked for that
+// (PTRACE_O_TRACEEXIT) stands still where it exits, also if it is killed, until its tracer lets it
+// go on or ends; no further signal reaches it.
 type Tracers struct {
 	end time.Time // when they are killed; zero: they were
 }
@@ -24,9 +24,9 @@ type Tracers struct {
 // AwaitTracers gives the tracers of threads that are killed now their time.
 func AwaitTracers() Tracers { return Tracers{time.Now().Add(tracedAfter)} }
 
-// End kills the tracers of the threads if their time is over, once: there may be very many threads. It
-// kills processes of the thread's own user alone: another's debugger, as an administrator's, is waited
-// for.
+// End kills the tracers of the threads if their time is over, once: there may be very many threads.
+// It kills processes of the thread's own user alone: another's debugger, as an administrator's, is
+// waited for.
 func (t *Tracers) End(threads func() []int) {
 	if t.end.IsZero() || time.Now().Before(t.end) {
 		return
@@ -51,8 +51,8 @@ func endTracer(tid int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	// The descriptor stays that of one process. It is the tracer's if the thread still has that one,
-	// since the number is not given to another before the tracer has ended.
+	// The descriptor stays that of one process. It is the tracer's if the thread still has that
+	// one, since the number is not given to another before the tracer has ended.
 	if again, err := readTraced(tid); err != nil || again != tracee {
 		return err
 	}

@@ -34,8 +34,8 @@ func (p *Plane) placesOf(order *agentpb.Prepare, key uint64) (*rankmap.Map, erro
 	return rankmap.New(where.Own(), directories, nodeOf)
 }
 
-// placesOf makes the place map of a job whose directories are at the agents' addresses, which are on
-// loopback unless nodes may be anywhere.
+// placesOf makes the place map of a job whose directories are at the agents' addresses, which are
+// on loopback unless nodes may be anywhere.
 func placesOf(order *agentpb.Prepare, anywhere bool) (*rankmap.Map, error) {
 	all := order.GetPlaces()
 	if len(all) == 1 {

@@ -27,8 +27,8 @@ const (
 	// any user can make processes that Linux does not end: two that trace each other, and stop each
 	// other where they exit (PTRACE_O_TRACEEXIT).
 	maxLate = 16
-	// maxLateOfAll bounds the jobs of all users whose processes do not end: on such a node something
-	// else is broken, as a file system.
+	// maxLateOfAll bounds the jobs of all users whose processes do not end: on such a node
+	// something else is broken, as a file system.
 	maxLateOfAll = 4 * maxLate
 )
 
@@ -83,8 +83,9 @@ func (l *List) Of(id uint64) (overs []<-chan struct{}) {
 	return overs
 }
 
-// Await waits until a new job of a user may begin: all other jobs of the list are over, or their time has
-// passed. own is closed when the new job itself is over: the leader may have forgotten it before it begins.
+// Await waits until a new job of a user may begin: all other jobs of the list are over, or their
+// time has passed. own is closed when the new job itself is over: the leader may have forgotten it
+// before it begins.
 func (l *List) Await(ctx context.Context, id uint64, user uint32, own <-chan struct{}) error {
 	begin, late, lateOfUser := time.Now(), 0, 0
 	for over, of := range l.all() {

@@ -17,7 +17,8 @@ const (
 
 var errGone = errors.New("gone")
 
-// A job that the leader forgets before it begins does not wait for its own end, but for its former run's.
+// A job that the leader forgets before it begins does not wait for its own end, but for its former
+// run's.
 func TestJobDoesNotAwaitItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l List

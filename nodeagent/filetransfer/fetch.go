@@ -66,8 +66,8 @@ func above(addresses []string, index int) []string {
 type source struct {
 	job  uint64
 	user *scorev1.Identity
-	// agents are the addresses of agents that have the files, the nearest first. The last one got them
-	// from the user.
+	// agents are the addresses of agents that have the files, the nearest first. The last one got
+	// them from the user.
 	agents []string
 }
 

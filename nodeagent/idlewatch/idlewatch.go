@@ -42,8 +42,8 @@ type Job interface {
 	Use(do func(Part))
 	// Send sends the leader a message about the job.
 	Send(*agentpb.AgentMessage)
-	// Examine has what could wake the job here found out, without waiting for it: the answer, if there
-	// is one, is for Watcher.Examined. own are the job's images and sockets.
+	// Examine has what could wake the job here found out, without waiting for it: the answer, if
+	// there is one, is for Watcher.Examined. own are the job's images and sockets.
 	Examine(request uint64, own wakesource.Own)
 }
 

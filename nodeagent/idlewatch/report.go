@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// answer reports a job's state and, if the leader asks, what could wake it: onFound does when that is
-// found out.
+// answer reports a job's state and, if the leader asks, what could wake it: onFound does when that
+// is found out.
 func (w *Watcher) answer(question *agentpb.AskCut) {
 	j, s := w.sleeperOf(question.GetJobId())
 	if s == nil {

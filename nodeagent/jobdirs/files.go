@@ -20,8 +20,8 @@ func (d *Dirs) filesIn(o *stewardpool.Orphan) string {
 	return name
 }
 
-// removeFiles removes the directories of a name. The ranks of an agent that is not root's have its own
-// user.
+// removeFiles removes the directories of a name. The ranks of an agent that is not root's have its
+// own user.
 func (d *Dirs) removeFiles(name string, uid uint32) {
 	if name == "" {
 		return

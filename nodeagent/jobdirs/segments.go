@@ -15,8 +15,8 @@ const (
 	// maxLooks bounds how many searches for the shared memory of a user go on at once. One counts
 	// until it ends, which may be never.
 	maxLooks = 4
-	// lookTimeout is how long the end of a job waits for a search, and for a turn before it. It takes
-	// milliseconds.
+	// lookTimeout is how long the end of a job waits for a search, and for a turn before it. It
+	// takes milliseconds.
 	lookTimeout = 5 * time.Second
 )
 

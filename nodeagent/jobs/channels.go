@@ -23,8 +23,8 @@ func (j *Job) openChannels(steward *stewardpool.Steward) (socket string) {
 	return j.options.Plane.Socket()
 }
 
-// reopenChannels makes an adopted job known to the data plane, with the contexts that its steward has
-// kept.
+// reopenChannels makes an adopted job known to the data plane, with the contexts that its steward
+// has kept.
 func (j *Job) reopenChannels() error {
 	j.spares = newSpareKeeper(j.steward.Socket(), j.id)
 	kept, err := j.spares.reopen(j.ctx)

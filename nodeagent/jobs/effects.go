@@ -165,8 +165,9 @@ func (j *Job) clear() {
 }
 
 // retire returns the steward to the pool after its last output was read. It waits for a kill that
-// is under way, since the steward's container may be another job's afterwards, and for the memory of
-// the job's channels, which is charged to that container: with it, the pool would not keep the steward.
+// is under way, since the steward's container may be another job's afterwards, and for the memory
+// of the job's channels, which is charged to that container: with it, the pool would not keep the
+// steward.
 func (j *Job) retire() {
 	<-j.claimed
 	j.watches.Wait()

@@ -280,7 +280,8 @@ func TestKillBeforeTheSteward(t *testing.T) {
 	}
 }
 
-// A signal that ends a job reaches it before its steward has it: the job is killed. Another one does nothing.
+// A signal that ends a job reaches it before its steward has it: the job is killed. Another one
+// does nothing.
 func TestSignalBeforeTheSteward(t *testing.T) {
 	n := newNode(t)
 	j := n.add(order(7))

@@ -48,8 +48,8 @@ func (js *Jobs) Kill(order *agentpb.Kill) {
 	})
 }
 
-// Signal sends a signal to every rank's process group. A job whose steward does not have it yet is killed
-// by a signal that ends it: the steward would miss the signal, and launch the job.
+// Signal sends a signal to every rank's process group. A job whose steward does not have it yet is
+// killed by a signal that ends it: the steward would miss the signal, and launch the job.
 func (js *Jobs) Signal(order *agentpb.SignalRanks) {
 	j := js.Get(order.GetJobId())
 	switch {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A detached job that is killed while its files are fetched goes on to its steward, which writes the
-// reason, if there is one. A job that is only forgotten ends, too.
+// A detached job that is killed while its files are fetched goes on to its steward, which writes
+// the reason, if there is one. A job that is only forgotten ends, too.
 func TestKilledWhileFilesAreFetched(t *testing.T) {
 	for _, tt := range []struct {
 		name     string

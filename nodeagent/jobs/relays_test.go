@@ -18,8 +18,8 @@ func began(all *[]*stewardpb.Relay, begin []*stewardpb.Relay) bool {
 	return len(begin) == 1
 }
 
-// A job has few calls to an agent at once. The messages beyond wait in their order, and those to another
-// agent do not wait for them.
+// A job has few calls to an agent at once. The messages beyond wait in their order, and those to
+// another agent do not wait for them.
 func TestCallsToOneAgentAreBounded(t *testing.T) {
 	r := newRelays(&userRelays{})
 	var calls []*stewardpb.Relay
@@ -85,7 +85,8 @@ func TestWaitingMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// A message that is sent again while it waits takes no more room, and has the newer acknowledgement.
+// A message that is sent again while it waits takes no more room, and has the newer
+// acknowledgement.
 func TestRepeatedMessagesWaitOnce(t *testing.T) {
 	r := newRelays(&userRelays{})
 	var calls []*stewardpb.Relay
@@ -112,7 +113,8 @@ func TestRepeatedMessagesWaitOnce(t *testing.T) {
 	}
 }
 
-// The jobs of a user share a bound, beside what each may have in any case; another user's do not mind.
+// The jobs of a user share a bound, beside what each may have in any case; another user's do not
+// mind.
 func TestJobsOfAUserShareTheirBound(t *testing.T) {
 	var users relaysOfUsers
 	flood := newRelays(users.of(7))

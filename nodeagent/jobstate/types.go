@@ -137,7 +137,7 @@ type Config struct {
 	Ranks []uint32 // of this node
 	// Recover means that the job goes on after it has lost ranks.
 	Recover bool
-	// Explains means that the steward writes why the job did not start: it gets its order also if the
-	// job is killed first.
+	// Explains means that the steward writes why the job did not start: it gets its order also if
+	// the job is killed first.
 	Explains bool
 }

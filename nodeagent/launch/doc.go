@@ -3,10 +3,10 @@
 //
 // A Forker owns one operating system thread until it is closed: the kernel ties a child's
 // parent-death signal to the thread that forked it, and a child inherits that thread's CPU
-// affinity, no-new-privileges flag, umask, signal mask and (version 1) memory cgroup. A Reaper gives
-// the pidfds of all ranks to its owner's event loop and reports every end once. Resolve finds the
-// program beforehand, with the user's own permissions, so that a mistake yields one clear error and no
-// process.
+// affinity, no-new-privileges flag, umask, signal mask and (version 1) memory cgroup. A Reaper
+// gives the pidfds of all ranks to its owner's event loop and reports every end once. Resolve finds
+// the program beforehand, with the user's own permissions, so that a mistake yields one clear error
+// and no process.
 //
 // It does not know PMI, the contents of standard streams, or gangs: package steward combines them.
 // Read rank.go and forker.go first.

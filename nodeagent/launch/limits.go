@@ -66,8 +66,8 @@ func denyPriority() error {
 	return nil
 }
 
-// boundProcesses lowers this process's limit on its user's processes, for every rank to inherit: all
-// ranks of a user together leave others some of the host's.
+// boundProcesses lowers this process's limit on its user's processes, for every rank to inherit:
+// all ranks of a user together leave others some of the host's.
 func boundProcesses(most uint64) error {
 	var now unix.Rlimit
 	if err := ownPrlimit(unix.RLIMIT_NPROC, nil, &now); err != nil {

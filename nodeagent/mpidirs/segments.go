@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// maxNames bounds the names that one call reads: any user may make millions of them in /dev/shm,
-	// and the ends of others' jobs wait for the call: some ten milliseconds for as many. A host usually
-	// has some hundred.
+	// maxNames bounds the names that one call reads: any user may make millions of them in
+	// /dev/shm, and the ends of others' jobs wait for the call: some ten milliseconds for as many.
+	// A host usually has some hundred.
 	maxNames = 4096
 	// nameBatch is the number of names read at once.
 	nameBatch = 256

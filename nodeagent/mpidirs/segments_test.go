@@ -148,7 +148,8 @@ func TestRemoveSegmentsAmongMany(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of two users")
 	}
-	// Names begin with a letter: those of nodeagent, whose tests run at the same time, with a digit.
+	// Names begin with a letter: those of nodeagent, whose tests run at the same time, with a
+	// digit.
 	mark := fmt.Sprintf("mpich_shar_tmpm%d", os.Getpid()%10)
 	names := make([]string, maxNames)
 	for i := range names {

@@ -34,8 +34,8 @@ func New(leader Leader) *Outbox {
 	return &Outbox{leader: leader, asked: make(map[Question]*list.Element)}
 }
 
-// Question identifies a request of a job's ranks, which the leader answers. Thousands may be open, and
-// an answer takes no longer for that: the agent handles no other order meanwhile.
+// Question identifies a request of a job's ranks, which the leader answers. Thousands may be open,
+// and an answer takes no longer for that: the agent handles no other order meanwhile.
 type Question struct {
 	kind    questionKind
 	request uint64
@@ -81,7 +81,8 @@ func (o *Outbox) Send(message *agentpb.AgentMessage) {
 	}
 }
 
-// Keep sends a message, and again on every new stream until its question is answered, or Close drops it.
+// Keep sends a message, and again on every new stream until its question is answered, or Close
+// drops it.
 func (o *Outbox) Keep(message *agentpb.AgentMessage) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -82,7 +82,8 @@ func TestAskedTwice(t *testing.T) {
 	}
 }
 
-// TestAskedOtherwise: a question that a steward asks again in other words is kept as it was asked last.
+// TestAskedOtherwise: a question that a steward asks again in other words is kept as it was asked
+// last.
 func TestAskedOtherwise(t *testing.T) {
 	o := New(&testLeader{})
 	waits := ask(1)

@@ -183,14 +183,15 @@ func (e *Engine) finish(g *group, outcome Outcome) {
 	g.arrived, g.waiting = nil, false
 	g.seq++
 	if g.kind.named() && outcome == Found {
-		// Programs draw a new name for each group. All nodes have come, so none still speaks of this one.
+		// Programs draw a new name for each group. All nodes have come, so none still speaks of
+		// this one.
 		delete(e.groups.by, g.key)
 		e.groups.procs -= len(g.procs)
 	}
 }
 
-// constructNumber draws a number that no other construct of any job has: this node's job, its index,
-// and how many it has drawn before.
+// constructNumber draws a number that no other construct of any job has: this node's job, its
+// index, and how many it has drawn before.
 func (e *Engine) constructNumber() uint64 {
 	const nodeBits, countBits = 16, 22 // for 65,536 nodes with 4 million constructs, and 67 million jobs
 	e.groups.constructed++

@@ -52,8 +52,8 @@ func TestGroupOfTwoJobs(t *testing.T) {
 	}
 }
 
-// TestConstruct constructs groups of the same processes again and again: all processes of one get the
-// same number, which no other has, and none stays.
+// TestConstruct constructs groups of the same processes again and again: all processes of one get
+// the same number, which no other has, and none stays.
 func TestConstruct(t *testing.T) {
 	w := twoJobs(t)
 	all := []Proc{{1, 0}, {1, 2}, {2, 1}}

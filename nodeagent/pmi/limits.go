@@ -30,8 +30,8 @@ const (
 	MaxGroups = 4096
 	// MaxGroupProcs bounds the processes of all groups together.
 	MaxGroupProcs = 1 << 20
-	// MaxGroupName bounds the name of a group: Open MPI's names of communicators have 1,024 bytes at
-	// most.
+	// MaxGroupName bounds the name of a group: Open MPI's names of communicators have 1,024 bytes
+	// at most.
 	MaxGroupName = 1024
 	// MaxCodes bounds the kinds of events that one rank registers for.
 	MaxCodes = 1024
@@ -46,8 +46,8 @@ const (
 	// MaxHeld bounds the requests of one rank that wait for an answer. A client
 	// has one per thread.
 	MaxHeld = 256
-	// MaxAsked bounds the requests of a job's ranks on a node that wait for an answer from the leader,
-	// which the agent keeps until then: two for each rank that a node may have.
+	// MaxAsked bounds the requests of a job's ranks on a node that wait for an answer from the
+	// leader, which the agent keeps until then: two for each rank that a node may have.
 	MaxAsked = 2 * 4096
 	// MaxAskedBytes bounds the texts of these requests: a few spawn requests, or a name from each
 	// rank.

@@ -122,7 +122,8 @@ func (e *Engine) ask(w waiter) (uint64, error) {
 	return e.lastID, nil
 }
 
-// StopWaiting asks again, without waiting, for names that are looked up and that nobody will publish.
+// StopWaiting asks again, without waiting, for names that are looked up and that nobody will
+// publish.
 func (e *Engine) StopWaiting(gone func(service string) bool) {
 	for _, id := range slices.Sorted(maps.Keys(e.pending)) {
 		w := e.pending[id]

@@ -82,8 +82,8 @@ func (s *store) card(rank int32) *card {
 	return c
 }
 
-// visible returns the value of a rank's key as another rank sees it: of the same node (ScopeNode) or
-// of another one (ScopeRemote).
+// visible returns the value of a rank's key as another rank sees it: of the same node (ScopeNode)
+// or of another one (ScopeRemote).
 func (s *store) visible(rank int32, key string, from Scope) (string, bool) {
 	for _, scope := range [...]Scope{from, ScopeGlobal} {
 		if entry := s.sets[setKey{rank, scope, key}]; entry.isCommitted {

@@ -126,8 +126,8 @@ func TestAnswersOfTheDead(t *testing.T) {
 	}
 }
 
-// If a process dies after its node has sent its part of a fence, the fence goes on. The process that
-// replaces it takes part from the next fence on.
+// If a process dies after its node has sent its part of a fence, the fence goes on. The process
+// that replaces it takes part from the next fence on.
 func TestRestartDuringExchange(t *testing.T) {
 	e := survivors(t, 0, 0, 1)
 	must(t, e.Put(1, []byte("card"), []byte("x")))

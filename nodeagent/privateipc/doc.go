@@ -8,6 +8,6 @@
 //	...
 //	err = ipc.Renew(root) // after a job
 //
-// Only the thread that forks ranks is in the namespace. All others stay in the host's, where they read
-// the host's limits. The mount namespace must be the steward's own (package privateshm).
+// Only the thread that forks ranks is in the namespace. All others stay in the host's, where they
+// read the host's limits. The mount namespace must be the steward's own (package privateshm).
 package privateipc

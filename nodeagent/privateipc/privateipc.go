@@ -27,7 +27,8 @@ const (
 	queueTable  = "/proc/sysvipc/msg"
 )
 
-// Namespace is the IPC namespace of the thread that forks ranks. One goroutine at a time may use it.
+// Namespace is the IPC namespace of the thread that forks ranks. One goroutine at a time may use
+// it.
 type Namespace struct {
 	// onThread runs a function on that thread.
 	onThread func(func() error) error
@@ -53,8 +54,8 @@ func Check() error {
 	})
 }
 
-// Enter gives the thread on which onThread runs functions an IPC namespace with the host's limits. The
-// caller must be in the host's, and in a mount namespace of its own.
+// Enter gives the thread on which onThread runs functions an IPC namespace with the host's limits.
+// The caller must be in the host's, and in a mount namespace of its own.
 func Enter(onThread func(func() error) error) (*Namespace, error) {
 	host, err := readLimits()
 	if err != nil {
@@ -95,8 +96,8 @@ func (n *Namespace) setUp() error {
 	return n.queues.mount()
 }
 
-// Renew replaces the namespace if anything is in it, or if the job was root's, which may have changed
-// its limits. No process that uses it may live. After an error it must not be used again.
+// Renew replaces the namespace if anything is in it, or if the job was root's, which may have
+// changed its limits. No process that uses it may live. After an error it must not be used again.
 func (n *Namespace) Renew(root bool) error {
 	return n.onThread(func() error {
 		if used, err := n.used(); err != nil || !used && !root { // as after most jobs

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// onHost runs f on a thread with the mounts and the IPC namespace of a host of its own, whose limits
-// are not the kernel's.
+// onHost runs f on a thread with the mounts and the IPC namespace of a host of its own, whose
+// limits are not the kernel's.
 func onHost(t *testing.T, showsQueues bool, f func() error) {
 	t.Helper()
 	err := privateshm.Apart(func() error {

@@ -19,8 +19,8 @@ type Mounts struct {
 	table int
 }
 
-// WatchMounts returns a Mounts. It is nil if the mount of / is shared, as systemd makes it: then later
-// mounts reach all stewards.
+// WatchMounts returns a Mounts. It is nil if the mount of / is shared, as systemd makes it: then
+// later mounts reach all stewards.
 func WatchMounts() (*Mounts, error) {
 	m, err := watch(mountTable)
 	if err != nil {

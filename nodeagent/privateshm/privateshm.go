@@ -28,7 +28,8 @@ type Memory struct {
 	empty   unix.Statfs_t // of an unused one
 }
 
-// Check goes through all steps of Enter. The error says why a steward cannot have a /dev/shm of its own.
+// Check goes through all steps of Enter. The error says why a steward cannot have a /dev/shm of its
+// own.
 func Check() error {
 	return Apart(func() error {
 		_, err := enter("/proc/thread-self/ns/mnt", "/proc/self/ns/mnt")
@@ -36,8 +37,8 @@ func Check() error {
 	})
 }
 
-// Apart runs f on a thread with a mount namespace of its own, whose mounts nobody else sees and which
-// ends afterwards.
+// Apart runs f on a thread with a mount namespace of its own, whose mounts nobody else sees and
+// which ends afterwards.
 func Apart(f func() error) error {
 	result := make(chan error)
 	launch.OwnThread(func() {
@@ -54,8 +55,9 @@ func Apart(f func() error) error {
 	return <-result
 }
 
-// Enter mounts a /dev/shm for the jobs of this process, which must have been started with CloneFlags.
-// Later mounts of the host reach the namespace, and none of its mounts reaches the host.
+// Enter mounts a /dev/shm for the jobs of this process, which must have been started with
+// CloneFlags. Later mounts of the host reach the namespace, and none of its mounts reaches the
+// host.
 func Enter() (*Memory, error) {
 	return enter("/proc/self/ns/mnt", fmt.Sprintf("/proc/%d/ns/mnt", os.Getppid()))
 }
@@ -74,7 +76,8 @@ func enter(own, host string) (*Memory, error) {
 	return m, m.mount()
 }
 
-// separate lets later mounts of the host reach this namespace, and none of its mounts reach the host.
+// separate lets later mounts of the host reach this namespace, and none of its mounts reach the
+// host.
 func separate() error {
 	if err := unix.Mount("", "/", "", unix.MS_SLAVE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("separating the mounts of jobs from the host's: %w", err)
@@ -94,9 +97,9 @@ func checkNamespace(own, host string) error {
 	return nil
 }
 
-// likeHost returns a Memory with the size and the noexec of the host's, but nothing mounted. A host's
-// /dev/shm that is no tmpfs or has no bounds tells no size; then the kernel's default applies, half of
-// the machine's memory.
+// likeHost returns a Memory with the size and the noexec of the host's, but nothing mounted. A
+// host's /dev/shm that is no tmpfs or has no bounds tells no size; then the kernel's default
+// applies, half of the machine's memory.
 func likeHost() (*Memory, error) {
 	var host unix.Statfs_t
 	if err := unix.Statfs(Place, &host); err != nil {
@@ -125,8 +128,8 @@ func (m *Memory) mount() error {
 	return os.NewSyscallError("statfs", unix.Statfs(Place, &m.empty))
 }
 
-// Renew replaces the file system if anything is in it, which frees its memory. No process that uses it
-// may live. After an error it must not be used again.
+// Renew replaces the file system if anything is in it, which frees its memory. No process that uses
+// it may live. After an error it must not be used again.
 func (m *Memory) Renew() error {
 	var now unix.Statfs_t
 	if err := unix.Statfs(Place, &now); err != nil {

@@ -21,8 +21,8 @@ const (
 	// milliseconds.
 	PollTime = 10 * time.Millisecond
 	// DoubtFor is how long a rank of a sleeping job may seem awake before it is taken to be. It may
-	// have woken to poll, and wait for a CPU that another gang's ranks keep for some of the kernel's
-	// slices, of 3 ms and more each. Time counts while the gang is on.
+	// have woken to poll, and wait for a CPU that another gang's ranks keep for some of the
+	// kernel's slices, of 3 ms and more each. Time counts while the gang is on.
 	DoubtFor = 30 * time.Millisecond
 )
 

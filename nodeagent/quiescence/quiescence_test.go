@@ -53,7 +53,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A rank of a sleeping job that seems awake is doubtful for some time, unless something has happened.
+// A rank of a sleeping job that seems awake is doubtful for some time, unless something has
+// happened.
 func TestDoubts(t *testing.T) {
 	awake := func(ms int, change func(*Sample)) *Sample {
 		s := at(ms)

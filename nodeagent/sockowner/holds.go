@@ -35,8 +35,8 @@ func Holds(pid int, inode uint64) bool {
 	}
 }
 
-// Hides reports whether the kernel shows nobody but root which descriptors a process has: its program
-// is a file that its user may execute and not read, or it has more rights than its user.
+// Hides reports whether the kernel shows nobody but root which descriptors a process has: its
+// program is a file that its user may execute and not read, or it has more rights than its user.
 func Hides(pid int) bool {
 	dir, err := openDescriptors(pid)
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// asksPerSecond is how many requests of a job's ranks go to the leader in a second, those of all
-	// its nodes together. Each costs agent and server some tens of microseconds, and orders for other
-	// jobs of the node wait behind the answers.
+	// asksPerSecond is how many requests of a job's ranks go to the leader in a second, those of
+	// all its nodes together. Each costs agent and server some tens of microseconds, and orders for
+	// other jobs of the node wait behind the answers.
 	asksPerSecond = 500
 	// asksAtOnce go at once after a silence, and one more for each rank on the node: what programs
 	// ask when they start or connect does not wait.
 	asksAtOnce = 256
 	// askBytes of a request count as another one.
 	askBytes = 4 << 10
-	// askTurn is the least pause when requests wait: many that go together cost the daemons less than
-	// as many that come one by one.
+	// askTurn is the least pause when requests wait: many that go together cost the daemons less
+	// than as many that come one by one.
 	askTurn = 60 * time.Millisecond
 )
 

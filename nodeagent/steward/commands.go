@@ -66,10 +66,10 @@ func (j *job) checkCommands() error {
 // jobDirVariable names the job's own directory.
 const jobDirVariable = "SCORE_JOB_DIR"
 
-// chooseDirectory takes the job's own directory if the user cannot enter the working directory here,
-// and files that go along with the job make up for that. The steward looks and not the agent, because
-// the directory may be on a file system that never answers: nobody can end a process that waits for it,
-// and while an agent does not end, no other can take its place.
+// chooseDirectory takes the job's own directory if the user cannot enter the working directory
+// here, and files that go along with the job make up for that. The steward looks and not the agent,
+// because the directory may be on a file system that never answers: nobody can end a process that
+// waits for it, and while an agent does not end, no other can take its place.
 func (j *job) chooseDirectory() {
 	if !j.spec.GetAnyDirectory() || len(j.spec.GetStaged()) == 0 || canEnter(j.user, j.dir) {
 		return

@@ -140,8 +140,8 @@ func TestLateClient(t *testing.T) {
 }
 
 // TestDeafClientsTogether sends to clients that do not read, to each less than a late one has: the
-// requests of the others wait, and all are read once half has been taken. Beyond the bound for all, the
-// next client is hung up on.
+// requests of the others wait, and all are read once half has been taken. Beyond the bound for all,
+// the next client is hung up on.
 func TestDeafClientsTogether(t *testing.T) {
 	cs := testClients(t)
 	asking, asks := askingClient(t, cs)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Requests of ranks wait while other nodes have not acknowledged many messages, or large ones, and are
-// read again when they have, also when the job is over.
+// Requests of ranks wait while other nodes have not acknowledged many messages, or large ones, and
+// are read again when they have, also when the job is over.
 func TestRequestsWaitForOtherNodes(t *testing.T) {
 	other := reliable.Peer{Job: 7, Node: 1}
 	for _, tt := range []struct {
@@ -76,7 +76,8 @@ func TestRequestsWaitForPause(t *testing.T) {
 	}
 }
 
-// While a rank reads late, other stewards are asked to pause, until half of what waits has been read.
+// While a rank reads late, other stewards are asked to pause, until half of what waits has been
+// read.
 func TestLateRankPausesOtherNodes(t *testing.T) {
 	cs := testClients(t)
 	s := &steward{loop: cs.loop, clients: *cs, perJob: perJob{job: newJob(order()), messages: &messages{endpoint: reliable.New(1)}}}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A job that brings its files runs in its own directory on a node that lacks the directory where it was
-// submitted; another job cannot start there.
+// A job that brings its files runs in its own directory on a node that lacks the directory where it
+// was submitted; another job cannot start there.
 func TestAJobThatBringsItsFilesRunsAnywhere(t *testing.T) {
 	own, there := t.TempDir(), t.TempDir()
 	for _, tt := range []struct {

@@ -81,11 +81,12 @@ func (j *job) restartLine() string {
 	return fmt.Sprintf("--- job %d restarts (restart %d)%s ---\n", j.id, j.order.GetJob().GetRestarts(), because)
 }
 
-// slowOpening is the time after which the user learns that a file is still being opened. Only a FIFO
-// whose other end nobody opens, and a file system that does not answer, take as long.
+// slowOpening is the time after which the user learns that a file is still being opened. Only a
+// FIFO whose other end nobody opens, and a file system that does not answer, take as long.
 const slowOpening = 5 * time.Second
 
-// opening notifies the user if a file is not open after slowOpening. The caller calls opened when it is.
+// opening notifies the user if a file is not open after slowOpening. The caller calls opened when
+// it is.
 func (j *job) opening(path string) (opened func()) {
 	timer := time.AfterFunc(slowOpening, func() {
 		j.note(fmt.Sprintf("node %s has been opening %s for %v; if it is a FIFO, another program must open its other end",

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Variables of hwloc: the description to read, and what makes hwloc bind processes all the same, and
-// keep to the CPUs of the control group.
+// Variables of hwloc: the description to read, and what makes hwloc bind processes all the same,
+// and keep to the CPUs of the control group.
 const (
 	hwlocPrefix     = "HWLOC_"
 	hwlocXML        = "HWLOC_XMLFILE"
@@ -22,8 +22,8 @@ const (
 
 // Variables by which hwloc decides whether libxml2 reads descriptions (libxml2 for reading and
 // writing, libxml2 for reading alone), or its own parser, which reads all that hwloc has written.
-// libxml2 computes a NaN when it begins, by a division of zero by zero. That ends a program which has
-// floating-point exceptions enabled, as those that gfortran compiled with -ffpe-trap=invalid.
+// libxml2 computes a NaN when it begins, by a division of zero by zero. That ends a program which
+// has floating-point exceptions enabled, as those that gfortran compiled with -ffpe-trap=invalid.
 const (
 	hwlocLibxml       = "HWLOC_LIBXML"
 	hwlocLibxmlImport = "HWLOC_LIBXML_IMPORT"

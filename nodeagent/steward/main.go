@@ -40,7 +40,8 @@ type config struct {
 	cluster string
 	node    string
 	cgroups bool
-	// privateShm is set if the process has a mount namespace of its own, for a /dev/shm of its jobs.
+	// privateShm is set if the process has a mount namespace of its own, for a /dev/shm of its
+	// jobs.
 	privateShm bool
 	// privateIPC gives its jobs an IPC namespace of their own. It needs privateShm.
 	privateIPC bool

@@ -19,8 +19,8 @@ const (
 	// keptGrowth is the memory that a byte from other nodes can take here. Keys and values are
 	// packed to a seventh, and unpacked they have lengths and places in tables.
 	keptGrowth = 32
-	// unsentGrowth is the memory that a byte which ranks have not read can take: what waits is copied when
-	// more comes.
+	// unsentGrowth is the memory that a byte which ranks have not read can take: what waits is
+	// copied when more comes.
 	unsentGrowth = 2
 )
 

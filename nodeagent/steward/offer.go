@@ -32,9 +32,9 @@ func (j *job) chooseOffer() {
 	j.offer.pmi, j.offer.pmix = found.Offers()
 }
 
-// inspect returns what the program was linked with, and notes whether it uses hwloc and may read the
-// description of the hardware; ok is false when the program cannot be read, or is made for another
-// machine.
+// inspect returns what the program was linked with, and notes whether it uses hwloc and may read
+// the description of the hardware; ok is false when the program cannot be read, or is made for
+// another machine.
 func (j *job) inspect() (found mpidetect.Family, ok bool) {
 	var report mpidetect.Report
 	err := launch.AsUser(j.user, func() (err error) {

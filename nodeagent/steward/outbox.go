@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// outbox holds messages that a new agent must get again, because the old one may have died before it
-// forwarded them. All of them may arrive twice.
+// outbox holds messages that a new agent must get again, because the old one may have died before
+// it forwarded them. All of them may arrive twice.
 type outbox struct {
 	prepared *agentpb.Prepared
 	launched *agentpb.Launched
@@ -106,15 +106,15 @@ func (s *steward) answered(r request) bool {
 	return true
 }
 
-// maxNotes bounds the sentences about a job, which its ranks may cause as often as they like (PMIx_Log).
-// The leader keeps no more of a job.
+// maxNotes bounds the sentences about a job, which its ranks may cause as often as they like
+// (PMIx_Log). The leader keeps no more of a job.
 const maxNotes = 16
 
 // note sends the user a sentence.
 func (s *steward) note(text string) { s.sendNote(&agentpb.JobNote{Text: text}) }
 
-// noteLoss is like note, for output that is lost, at most once for each file; the report of the job's
-// end mentions the loss, too.
+// noteLoss is like note, for output that is lost, at most once for each file; the report of the
+// job's end mentions the loss, too.
 func (s *steward) noteLoss(text string) { s.sendNote(&agentpb.JobNote{Text: text, OutputLost: true}) }
 
 func (s *steward) sendNote(note *agentpb.JobNote) {

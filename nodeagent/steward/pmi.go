@@ -208,8 +208,8 @@ func (s *steward) sendPMI(k int, data []byte) {
 	}
 }
 
-// checkSent handles the result of clients.send to local rank k; -1: nobody knows which rank it is. A
-// rank that does not read ends the job.
+// checkSent handles the result of clients.send to local rank k; -1: nobody knows which rank it is.
+// A rank that does not read ends the job.
 func (s *steward) checkSent(k int, err error) {
 	if err == nil {
 		s.countUnsent()

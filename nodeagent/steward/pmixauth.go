@@ -25,9 +25,9 @@ func (s *steward) finishAdmission() {
 	s.loop.Expect()
 }
 
-// ownsSocket reports whether a socket of the job's user belongs to the job: it was made in the job's
-// control group, or a process of the job holds it. Without a control group it may be that of a process
-// which shows nobody what it holds.
+// ownsSocket reports whether a socket of the job's user belongs to the job: it was made in the
+// job's control group, or a process of the job holds it. Without a control group it may be that of
+// a process which shows nobody what it holds.
 func (s *steward) ownsSocket(owner sockowner.Owner, rank int) bool {
 	group := s.groupID()
 	if owner.Group != 0 && owner.Group == group {

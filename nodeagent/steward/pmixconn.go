@@ -79,9 +79,9 @@ func (s *steward) readPMIx(id pmix.ConnID) bool {
 	return more
 }
 
-// acknowledge tells the client's kernel at once that a request has come, unless its answer did. libpmix
-// leaves Nagle's algorithm on: its next request waits for that, which Linux puts off for 40 ms. When a
-// rank ends, it sends three requests that have no answer, and then one that has.
+// acknowledge tells the client's kernel at once that a request has come, unless its answer did.
+// libpmix leaves Nagle's algorithm on: its next request waits for that, which Linux puts off for 40
+// ms. When a rank ends, it sends three requests that have no answer, and then one that has.
 func (c *pmixConn) acknowledge() {
 	if c.fd >= 0 && !c.answered {
 		_ = unix.SetsockoptInt(c.fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 1) // without it, it comes later

@@ -15,8 +15,8 @@ import (
 // never launched has none.
 type pmixDirs struct {
 	shared string // for shared memory; "": the host has none
-	// session is for the rest. It is made when the first rank speaks PMIx or, if the ranks can speak
-	// nothing else, while they load their libraries.
+	// session is for the rest. It is made when the first rank speaks PMIx or, if the ranks can
+	// speak nothing else, while they load their libraries.
 	session string
 	made    bool // session is
 }
@@ -38,8 +38,8 @@ func makeAs(user *launch.User, dir string) error {
 	return launch.AsUser(user, func() error { return os.Mkdir(dir, 0o700) })
 }
 
-// makeSession makes the session directory, whose name the ranks get, once. It notes a failure for the
-// user.
+// makeSession makes the session directory, whose name the ranks get, once. It notes a failure for
+// the user.
 func (s *steward) makeSession() {
 	d := &s.job.pmix.dirs
 	if d.made {
@@ -90,8 +90,9 @@ func (j *job) removeLeftovers() {
 	})
 }
 
-// segmentDirs are the parameters of Open MPI that say where ranks of a node share memory: each part of
-// it that names its segments by host and job alone. Nodes that are one host would take each other's.
+// segmentDirs are the parameters of Open MPI that say where ranks of a node share memory: each part
+// of it that names its segments by host and job alone. Nodes that are one host would take each
+// other's.
 var segmentDirs = []string{
 	"OMPI_MCA_btl_vader_backing_directory", "OMPI_MCA_osc_rdma_backing_directory", "OMPI_MCA_osc_sm_backing_directory",
 }

@@ -100,8 +100,8 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// The user is told of a file that is not open after a while, and what opens a FIFO's other end later
-// lets the job go on.
+// The user is told of a file that is not open after a while, and what opens a FIFO's other end
+// later lets the job go on.
 func TestSlowOpening(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "fifo")
@@ -204,8 +204,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// Nodes of one machine have the same CPUs: a rank is told that it shares its CPU, though no rank of its
-// own node does. Ranks of other machines do not count.
+// Nodes of one machine have the same CPUs: a rank is told that it shares its CPU, though no rank of
+// its own node does. Ranks of other machines do not count.
 func TestRanksOfNodesThatShareCPUsAreCounted(t *testing.T) {
 	cpus, err := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
 	if err != nil || len(cpus) == 0 {

@@ -20,7 +20,8 @@ func (j *job) cpusEach() int {
 }
 
 // machineSharers returns how many ranks of the job share some CPU of this machine, at least. Nodes
-// that have the same CPUs do not know which ones their neighbours use: the ranks of all are counted.
+// that have the same CPUs do not know which ones their neighbours use: the ranks of all are
+// counted.
 func (j *job) machineSharers() int {
 	sharers := j.sharers()
 	if cpus := machineCPUs(); j.order.GetSharesCpus() && cpus > 0 {

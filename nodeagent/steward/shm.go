@@ -10,8 +10,8 @@ import (
 	"score/nodeagent/privateshm"
 )
 
-// enterShm makes the /dev/shm of the jobs. If it fails they have the host's, and the agent knows from
-// the Status: a job that starts is worth more.
+// enterShm makes the /dev/shm of the jobs. If it fails they have the host's, and the agent knows
+// from the Status: a job that starts is worth more.
 func (s *steward) enterShm() {
 	if !s.config.privateShm {
 		return
@@ -36,8 +36,8 @@ func (s *steward) enterIPC() {
 }
 
 // renewShm empties /dev/shm and the IPC namespace after a job's last process, and before the job is
-// over: their memory is another job's then. A steward that cannot do so has no other job. root is set
-// for a job of root's.
+// over: their memory is another job's then. A steward that cannot do so has no other job. root is
+// set for a job of root's.
 func (s *steward) renewShm(root bool) {
 	var errShm, errIPC error
 	if s.shm != nil {

@@ -298,8 +298,8 @@ func TestDetachedFiles(t *testing.T) {
 	}
 }
 
-// Nobody is attached to a detached job that cannot start: its file says why. The nodes may share the
-// file, so only the first writes it.
+// Nobody is attached to a detached job that cannot start: its file says why. The nodes may share
+// the file, so only the first writes it.
 func TestADetachedJobThatCannotStartSaysWhyInItsFile(t *testing.T) {
 	toFiles := func(dir string, node uint32) change {
 		return func(p *stewardpb.PrepareJob) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A steward of another job that remembers an earlier attempt of this one takes messages of the next, which
-// may be on a host whose clock is behind.
+// A steward of another job that remembers an earlier attempt of this one takes messages of the
+// next, which may be on a host whose clock is behind.
 func TestTheNextAttemptIsHeard(t *testing.T) {
 	now := time.Now()
 	other := reliable.New(1)

@@ -6,8 +6,8 @@ import (
 )
 
 // maxHung bounds the stewards of one user that were killed and do not end: each keeps some 5 MB and
-// two entries of the process table until the file system answers, or for ever. A user has one for each
-// job that was ended while its steward waited, usually none.
+// two entries of the process table until the file system answers, or for ever. A user has one for
+// each job that was ended while its steward waited, usually none.
 const maxHung = 16
 
 // ErrHung refuses a job of a user whose stewards hang.

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// A user whose stewards cannot be ended gets no more of them; others do, and the user does once some
-// have ended.
+// A user whose stewards cannot be ended gets no more of them; others do, and the user does once
+// some have ended.
 func TestHungStewardsOfAUserAreBounded(t *testing.T) {
 	p := testPool(t, 0)
-	// The stewards are programs that nothing has killed yet: for the pool they are the same as those
-	// that the kernel does not let die.
+	// The stewards are programs that nothing has killed yet: for the pool they are the same as
+	// those that the kernel does not let die.
 	hang := func(user uint32) (end func()) {
 		program := exec.CommandContext(t.Context(), "/bin/cat")
 		input, err := program.StdinPipe()

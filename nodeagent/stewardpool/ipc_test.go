@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A steward that is used again has a new IPC namespace if the last job has used it, and its ranks are
-// in it, not the steward's other threads.
+// A steward that is used again has a new IPC namespace if the last job has used it, and its ranks
+// are in it, not the steward's other threads.
 func TestTheNextJobFindsNoMemoryOfTheLast(t *testing.T) {
 	if err := privateipc.Check(); err != nil {
 		t.Skip("jobs cannot have an IPC namespace of their own here: ", err)

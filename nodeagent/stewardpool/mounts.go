@@ -1,7 +1,7 @@
 package stewardpool
 
-// Stewards with a /dev/shm of their own have a copy of the host's mounts. Where the host's later mounts
-// do not reach it (privateshm.WatchMounts), a job gets no steward that lacks one.
+// Stewards with a /dev/shm of their own have a copy of the host's mounts. Where the host's later
+// mounts do not reach it (privateshm.WatchMounts), a job gets no steward that lacks one.
 
 // unknownMounts is that of a steward that another agent has started.
 const unknownMounts = -1

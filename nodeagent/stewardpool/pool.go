@@ -90,8 +90,8 @@ type Pool struct {
 	failedAt  time.Time  // of the last start that failed
 	stuck     []*remains // slots that could not be removed yet
 	hung      []*host    // killed stewards that have not ended
-	// mountChanges counts changes of the host's mounts that stewards do not see; only for those with a
-	// /dev/shm of their own.
+	// mountChanges counts changes of the host's mounts that stewards do not see; only for those
+	// with a /dev/shm of their own.
 	mountChanges int
 	hostMounts   *privateshm.Mounts
 }

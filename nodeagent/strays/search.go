@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// firstPause is the time between two searches at first. It doubles up to lastPause: a process that
-	// the kernel does not end is found again and again, maybe for ever, and each search reads /proc.
+	// firstPause is the time between two searches at first. It doubles up to lastPause: a process
+	// that the kernel does not end is found again and again, maybe for ever, and each search reads
+	// /proc.
 	firstPause = 10 * time.Millisecond
 	lastPause  = 320 * time.Millisecond
 	// doubt bounds the checks of processes that show no environment because they are executing a
@@ -26,7 +27,8 @@ const (
 	// silentTimeout is how long a search waits for the environment of one process, up to twice. The
 	// kernel has it at once, unless it must read it from a disk.
 	silentTimeout = time.Second
-	// maxSilent is the number of silent processes after which a search ends. A thread waits for each.
+	// maxSilent is the number of silent processes after which a search ends. A thread waits for
+	// each.
 	maxSilent = 8
 )
 

@@ -33,9 +33,9 @@ func MarkIn(env []string) string {
 }
 
 const (
-	// maxSearches bounds the searches of one user at once. One with silent processes counts until all
-	// of these have answered, which may be never. A user has none of those unless processes hide their
-	// environment on purpose.
+	// maxSearches bounds the searches of one user at once. One with silent processes counts until
+	// all of these have answered, which may be never. A user has none of those unless processes
+	// hide their environment on purpose.
 	maxSearches = 4
 	// turnTimeout is how long a search waits until another of the user's ends. They take some ten
 	// milliseconds, or twice silentTimeout for each of maxSilent processes.
@@ -43,10 +43,11 @@ const (
 )
 
 var (
-	// ErrSilent means that processes of the user did not show their environment. They may be strays.
+	// ErrSilent means that processes of the user did not show their environment. They may be
+	// strays.
 	ErrSilent = errors.New("processes of the user do not show their environment, as they keep their memory locked")
-	// ErrSearches means that nothing was searched, since earlier searches of the user wait for silent
-	// processes.
+	// ErrSearches means that nothing was searched, since earlier searches of the user wait for
+	// silent processes.
 	ErrSearches = errors.New("earlier searches among the user's processes wait for some that keep their memory locked")
 )
 

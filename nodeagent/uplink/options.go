@@ -12,8 +12,8 @@ import (
 
 // Handler handles the leader's messages, one call at a time.
 type Handler interface {
-	// Welcome begins a stream, which takes no messages yet: nothing can be said about a job that the
-	// handler ends because the leader does not know it.
+	// Welcome begins a stream, which takes no messages yet: nothing can be said about a job that
+	// the handler ends because the leader does not know it.
 	Welcome(*agentpb.Welcome)
 	// Opened follows. The handler must repeat the messages that an earlier stream may have lost.
 	Opened()

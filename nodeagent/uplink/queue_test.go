@@ -65,8 +65,8 @@ func TestQueueOverflowsOnce(t *testing.T) {
 	}
 }
 
-// TestQueueTakesWhatIsRepeated: a stream begins with all that the jobs keep. If that could overflow,
-// no stream would ever last again.
+// TestQueueTakesWhatIsRepeated: a stream begins with all that the jobs keep. If that could
+// overflow, no stream would ever last again.
 func TestQueueTakesWhatIsRepeated(t *testing.T) {
 	q := newQueue()
 	overflows := 0

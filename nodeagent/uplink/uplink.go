@@ -35,7 +35,8 @@ func New(options Options) *Link {
 func (l *Link) Servers() []string { return l.servers.list() }
 
 // Send queues a message for the leader. It never blocks: without a stream it drops the message, and
-// if api.MaxQueued messages wait it ends the stream, so that everything is sent again on the next one.
+// if api.MaxQueued messages wait it ends the stream, so that everything is sent again on the next
+// one.
 func (l *Link) Send(message *agentpb.AgentMessage) {
 	l.queue.push(message)
 }

@@ -23,8 +23,8 @@ type mapping struct {
 const maxMaps = 65530
 
 // read reads the process's memory, unless a file is mapped there: its file system may never answer.
-// The process may map one after the look at its mappings; so a steward reads, which has one job. What
-// package pm and Go wait with is in memory of no file.
+// The process may map one after the look at its mappings; so a steward reads, which has one job.
+// What package pm and Go wait with is in memory of no file.
 func (p *process) read(at uint64, bytes int) (data []byte, ok bool) {
 	if m, ok := p.mapping(at); !ok || m.image || m.to-at < uint64(bytes) {
 		return nil, false

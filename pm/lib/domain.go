@@ -62,8 +62,8 @@ func score_domain_open(automatic C.int32_t) C.int64_t {
 	return 0
 }
 
-// score_domain_close leaves the channel to a goroutine when the program closes its last domain: what
-// peers still send to its endpoints is dropped, and their operations on its memory fail.
+// score_domain_close leaves the channel to a goroutine when the program closes its last domain:
+// what peers still send to its endpoints is dropped, and their operations on its memory fail.
 //
 //export score_domain_close
 func score_domain_close() {

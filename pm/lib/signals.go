@@ -3,9 +3,9 @@ package main
 // #include <stdint.h>
 import "C"
 
-// handlerRoom is how much stack handlers of signals have at least that interrupt Go in a thread of the
-// program. They may write with buffers on their stack, show where they were called from, and interrupt
-// each other. Go's compiler moves larger variables than this to the heap.
+// handlerRoom is how much stack handlers of signals have at least that interrupt Go in a thread of
+// the program. They may write with buffers on their stack, show where they were called from, and
+// interrupt each other. Go's compiler moves larger variables than this to the heap.
 const handlerRoom = 128 << 10
 
 // score_grow_stack grows the stack of the goroutine that runs C's calls of this thread, on which

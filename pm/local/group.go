@@ -57,8 +57,8 @@ func Start(config Config) (*Group, error) {
 	return g, nil
 }
 
-// startAll starts the ranks. They are killed when this process ends, which the kernel takes for the end
-// of the thread that forked them; so the goroutine keeps it.
+// startAll starts the ranks. They are killed when this process ends, which the kernel takes for the
+// end of the thread that forked them; so the goroutine keeps it.
 func (g *Group) startAll(config Config) error {
 	runtime.LockOSThread()
 	for rank := range config.Ranks {

@@ -64,7 +64,8 @@ func startChild(t testing.TB) *child {
 	return startAs(t, nil)
 }
 
-// startUnprivileged starts a process without root's rights: of the user nobody if this one has them.
+// startUnprivileged starts a process without root's rights: of the user nobody if this one has
+// them.
 func startUnprivileged(t testing.TB) *child {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkMessage is what a tagged message costs besides the transfer of its cache lines: both ends
-// are one goroutine. `make profile` records the short ones for the build of the C library. MPI
+// BenchmarkMessage is what a tagged message costs besides the transfer of its cache lines: both
+// ends are one goroutine. `make profile` records the short ones for the build of the C library. MPI
 // libraries inject those, with immediate data.
 func BenchmarkMessage(b *testing.B) {
 	for shape, s := range localtest.Shapes {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestPortsInTurn: an endpoint does not take the port of one that was just closed, to which peers may
-// still send.
+// TestPortsInTurn: an endpoint does not take the port of one that was just closed, to which peers
+// may still send.
 func TestPortsInTurn(t *testing.T) {
 	j := start(t, 1, 2, 4, ofi.EndpointOptions{})
 	seen := map[uint8]bool{}
@@ -111,7 +111,8 @@ func TestClosedObjects(t *testing.T) {
 	})
 }
 
-// TestCountedReads: ranks that share CPUs read memory without its rank's turn, until that counts reads.
+// TestCountedReads: ranks that share CPUs read memory without its rank's turn, until that counts
+// reads.
 func TestCountedReads(t *testing.T) {
 	t.Setenv(pm.EnvCPURanks, "2")
 	j := start(t, 1, 2, 0, ofi.EndpointOptions{})

@@ -14,9 +14,9 @@
 // (passive endpoints, scalable endpoints, shared receive contexts, event queues) is left out.
 //
 // An operation that returns nil completes later, with an entry of the endpoint's CQ if it asks for
-// one (Completion, or neither Quiet nor a selective queue), and with an entry that has Err set if it fails.
-// ErrAgain asks for progress: read the CQ and try again. One goroutine uses a domain and its objects
-// at a time, unless it calls Lock and Unlock around each use.
+// one (Completion, or neither Quiet nor a selective queue), and with an entry that has Err set if
+// it fails. ErrAgain asks for progress: read the CQ and try again. One goroutine uses a domain and
+// its objects at a time, unless it calls Lock and Unlock around each use.
 //
 //	d := ofi.Open(channel)
 //	cq, av := d.CQ(0), d.AV()

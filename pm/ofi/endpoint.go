@@ -28,8 +28,8 @@ type Endpoint struct {
 	closed  bool
 }
 
-// Endpoint makes an endpoint. The error is ErrNoPort. It takes ports in turn: peers may still send to
-// one that was closed.
+// Endpoint makes an endpoint. The error is ErrNoPort. It takes ports in turn: peers may still send
+// to one that was closed.
 func (d *Domain) Endpoint(o EndpointOptions) (*Endpoint, error) {
 	for range d.eps {
 		port := d.port

@@ -12,7 +12,8 @@ import (
 var (
 	// ErrAgain means that resources are short now: make progress and try again.
 	ErrAgain = uct.ErrAgain
-	// ErrAddress means that the address vector has no such address, or a name is none of this job's.
+	// ErrAddress means that the address vector has no such address, or a name is none of this
+	// job's.
 	ErrAddress = errors.New("ofi: no such address")
 	// ErrArgument means that the call asks for what there is not.
 	ErrArgument = errors.New("ofi: the arguments do not make sense")

@@ -75,8 +75,8 @@ func TestMessagesBetweenJobs(t *testing.T) {
 	}
 }
 
-// A rank may be reached before it has the name of who reaches it, as a job by one that it spawned. What
-// it owes that one goes when it has the name.
+// A rank may be reached before it has the name of who reaches it, as a job by one that it spawned.
+// What it owes that one goes when it has the name.
 func TestReachedBeforeNamed(t *testing.T) {
 	for _, c := range []struct {
 		size  int

@@ -65,7 +65,8 @@ func (d *Domain) Wait(ctx context.Context) error { return d.gate.wait(ctx, d.wor
 // Nap sleeps until Progress may have something to do, another goroutine wants the lock, or the time
 // is over. It is for programs that poll the queue for something that does not come: unlike Wait it
 // does not poll first, and the node sees successive naps as one wait with a deadline. It does not
-// sleep if the queue has an entry: another goroutine may have put it there after the program's read.
+// sleep if the queue has an entry: another goroutine may have put it there after the program's
+// read.
 func (d *Domain) Nap(timeout time.Duration, c *CQ) {
 	d.gate.waiter.Store(&d.rouse)
 	defer d.gate.waiter.Store(nil)

@@ -32,8 +32,8 @@ func (e *Endpoint) way(a Address, flags Flags) (*uct.EP, tag.Peer, error) {
 	return ep, p, err
 }
 
-// Write copies the buffer to a peer's memory. It completes when the bytes are there. With Inject the
-// buffer is the caller's again at once.
+// Write copies the buffer to a peer's memory. It completes when the bytes are there. With Inject
+// the buffer is the caller's again at once.
 func (e *Endpoint) Write(w Transfer) error {
 	ep, p, err := e.way(w.To, w.Flags)
 	if err != nil {

@@ -7,8 +7,8 @@ const (
 	// bytes: it costs the receiver little more than an offer, and no pull.
 	shortBeyond = 256
 	// maxBeyond is the length of the longest message that may go beyond the window with its bytes:
-	// those longer than shortBeyond have at most maxBeyondBytes in all. So sends that wait for their
-	// end, one after the other, wait for no pull.
+	// those longer than shortBeyond have at most maxBeyondBytes in all. So sends that wait for
+	// their end, one after the other, wait for no pull.
 	maxBeyond      = 4 << 10
 	maxBeyondBytes = 32 << 10
 )
@@ -26,8 +26,8 @@ func beyondCost(length int) int {
 	return length
 }
 
-// sendBeyond sends a short message beyond the window, with its bytes. Like an offer it waits for its
-// receiver's answer, but the receiver has nothing to pull.
+// sendBeyond sends a short message beyond the window, with its bytes. Like an offer it waits for
+// its receiver's answer, but the receiver has nothing to pull.
 func (o *Op) sendBeyond(v envelope) error {
 	p, s := o.to, o.ep.stack
 	o.id = s.sends.Add(o)

@@ -61,8 +61,8 @@ func TestCountsAreSeenFromOutside(t *testing.T) {
 	seen(1, abi.PeersGivenUp, 1)
 }
 
-// TestPullsAreSeenFromOutside: a long message between nodes is seen while its receiver reads it, and
-// then what was sent as bulk datagrams, and asked for again.
+// TestPullsAreSeenFromOutside: a long message between nodes is seen while its receiver reads it,
+// and then what was sent as bulk datagrams, and asked for again.
 func TestPullsAreSeenFromOutside(t *testing.T) {
 	settings := pm.DefaultSettings()
 	var err error

@@ -21,8 +21,8 @@ func (e *Endpoint) Port() int { return int(e.port) }
 // Peer names the endpoint at other ranks.
 func (e *Endpoint) Peer() Peer { return Peer{Rank: uint32(e.stack.iface.Attr().Rank), Port: e.port} }
 
-// Close ends all receives with ErrCanceled and drops what came for the port, and what comes until it
-// is opened again. Sends and fetches that are under way go on.
+// Close ends all receives with ErrCanceled and drops what came for the port, and what comes until
+// it is opened again. Sends and fetches that are under way go on.
 func (e *Endpoint) Close() {
 	if !e.open {
 		return

@@ -49,8 +49,8 @@ func TestClosedEndpoint(t *testing.T) {
 	})
 }
 
-// TestSentToClosedEndpoint: what comes for a closed endpoint goes, so that its sender has room for others,
-// and the next one at the port gets nothing of it.
+// TestSentToClosedEndpoint: what comes for a closed endpoint goes, so that its sender has room for
+// others, and the next one at the port gets nothing of it.
 func TestSentToClosedEndpoint(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		j[1].ep.Close()
@@ -84,8 +84,8 @@ func TestSentToClosedEndpoint(t *testing.T) {
 	})
 }
 
-// TestEndsWithinAFetch: a buffer for many, into which a long message is being fetched, is given back
-// once, with the last one, if its endpoint is closed or its peer lost.
+// TestEndsWithinAFetch: a buffer for many, into which a long message is being fetched, is given
+// back once, with the last one, if its endpoint is closed or its peer lost.
 func TestEndsWithinAFetch(t *testing.T) {
 	const n = 4 << 20
 	for name, end := range map[string]func(j job){
@@ -296,8 +296,8 @@ func TestWaitForLost(t *testing.T) {
 	})
 }
 
-// TestReceiverHasNoMemory: a receive into memory that is not there ends at both ends with an error, and
-// the next message comes.
+// TestReceiverHasNoMemory: a receive into memory that is not there ends at both ends with an error,
+// and the next message comes.
 func TestReceiverHasNoMemory(t *testing.T) {
 	const n = 1 << 20
 	j := start(t, 2, 1, tag.Settings{})

@@ -12,7 +12,8 @@ var (
 	ErrBusy = errors.New("tag: the operation is under way")
 	// ErrMemory means that more copies of messages wait to be sent than Settings.SendBytes allows.
 	ErrMemory = errors.New("tag: too many bytes wait to be sent; make progress and try again")
-	// ErrUnread means that the receiver could not read the message, or has no memory for it any more.
+	// ErrUnread means that the receiver could not read the message, or has no memory for it any
+	// more.
 	ErrUnread = errors.New("tag: the receiver could not read the message")
 	// ErrClosed means that the endpoint was closed.
 	ErrClosed = errors.New("tag: the endpoint is closed")

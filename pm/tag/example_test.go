@@ -8,8 +8,8 @@ import (
 	"score/pm/uct"
 )
 
-// Two ranks of one process: rank 1 asks for the message with tag 2 first. Programs that scrun starts
-// call Open and Wait instead.
+// Two ranks of one process: rank 1 asks for the message with tag 2 first. Programs that scrun
+// starts call Open and Wait instead.
 func Example() {
 	job, err := localtest.New(1, 2, pm.DefaultSettings())
 	if err != nil {

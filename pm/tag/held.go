@@ -73,11 +73,12 @@ func (s *Stack) drop(h *Held) {
 }
 
 const (
-	// spareBytes is the longest buffer that is kept for reuse, with a Held or a copy of a message that
-	// was sent: longer ones are rare where there is one all the time.
+	// spareBytes is the longest buffer that is kept for reuse, with a Held or a copy of a message
+	// that was sent: longer ones are rare where there is one all the time.
 	spareBytes = 4 << 10
 	// maxOffers bounds the waiting offers of one peer and its messages beyond the window, some 500
-	// bytes each: far more than a program has sends under way to one rank. A peer with more is dropped.
+	// bytes each: far more than a program has sends under way to one rank. A peer with more is
+	// dropped.
 	maxOffers = 1 << 20
 )
 

@@ -12,7 +12,8 @@ type peer struct {
 	credit credit
 	window window
 	offers int // offers, and messages beyond the window, that wait here or are being fetched
-	// Bytes of messages beyond the window longer than shortBeyond: sent and not taken yet, and kept.
+	// Bytes of messages beyond the window longer than shortBeyond: sent and not taken yet, and
+	// kept.
 	beyondSent, beyondKept int
 
 	saying bool // a window update waits to be sent

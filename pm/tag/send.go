@@ -19,8 +19,8 @@ func (e *Endpoint) Send(o *Op, to Peer, tag uint64, data []byte) error {
 	return e.SendWith(o, to, tag, data, SendOptions{})
 }
 
-// SendWith is Send with options. The error is ErrBusy, ErrClosed, ErrPort, uct.ErrTooLong, pm.ErrRank,
-// or why the peer is lost; then the operation was not begun.
+// SendWith is Send with options. The error is ErrBusy, ErrClosed, ErrPort, uct.ErrTooLong,
+// pm.ErrRank, or why the peer is lost; then the operation was not begun.
 func (e *Endpoint) SendWith(o *Op, to Peer, tag uint64, data []byte, opts SendOptions) error {
 	if err := e.ready(o); err != nil {
 		return err

@@ -272,8 +272,8 @@ func TestUnexpectedMessagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestShortMessagesGoBeyondTheWindow: of a flood of short messages none is pulled. Each ends for its
-// sender when a receive has it, in whatever order they are received.
+// TestShortMessagesGoBeyondTheWindow: of a flood of short messages none is pulled. Each ends for
+// its sender when a receive has it, in whatever order they are received.
 func TestShortMessagesGoBeyondTheWindow(t *testing.T) {
 	for name, sync := range map[string]bool{"sent": false, "sent synchronously": true} {
 		t.Run(name, func(t *testing.T) {
@@ -323,8 +323,8 @@ func TestShortMessagesGoBeyondTheWindow(t *testing.T) {
 	}
 }
 
-// TestSendsInTurnAreNotPulled: a program that waits for the end of each send, before the next, finds
-// the window full again and again; none of its messages of a few KiB is pulled.
+// TestSendsInTurnAreNotPulled: a program that waits for the end of each send, before the next,
+// finds the window full again and again; none of its messages of a few KiB is pulled.
 func TestSendsInTurnAreNotPulled(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		const n, size = 500, 4000
@@ -353,8 +353,8 @@ func TestSendsInTurnAreNotPulled(t *testing.T) {
 	})
 }
 
-// TestAnswersCarryTheLimit: where each message is answered by one as long, no other messages are needed
-// but those by which the windows grow.
+// TestAnswersCarryTheLimit: where each message is answered by one as long, no other messages are
+// needed but those by which the windows grow.
 func TestAnswersCarryTheLimit(t *testing.T) {
 	const n, growth = 50, 16
 	for _, size := range []int{8, 8 << 10, 16 << 10, 40_000, 60_000} {
@@ -511,8 +511,8 @@ func TestNoAllocationPerMessage(t *testing.T) {
 	}
 }
 
-// TestReceiverLeavesAtOnce: a receiver that has the bytes closes before their sender has looked once.
-// The sender still learns that they are there.
+// TestReceiverLeavesAtOnce: a receiver that has the bytes closes before their sender has looked
+// once. The sender still learns that they are there.
 func TestReceiverLeavesAtOnce(t *testing.T) {
 	j := start(t, 1, 2, tag.Settings{})
 	data, got := localtest.RandomBytes(4<<20), make([]byte, 4<<20)

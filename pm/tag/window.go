@@ -94,9 +94,9 @@ func (s *Stack) freed(p *peer, units uint32) {
 	}
 }
 
-// onFreed reports a wide window to its peer, or gives the window of a lost peer back. If one message
-// is half of a window, each would be answered by a message with the limit, which the program's own
-// answer could carry: so the window is doubled.
+// onFreed reports a wide window to its peer, or gives the window of a lost peer back. If one
+// message is half of a window, each would be answered by a message with the limit, which the
+// program's own answer could carry: so the window is doubled.
 func (s *Stack) onFreed(p *peer, units uint32) {
 	if p.gone {
 		s.narrow(p)

@@ -8,7 +8,8 @@ import (
 
 const (
 	// minBulk is the shortest transfer between nodes, in bytes, that goes as bulk datagrams: for
-	// less, asking for the bytes and saying that they came cost more than the copies that they save.
+	// less, asking for the bytes and saying that they came cost more than the copies that they
+	// save.
 	minBulk = 64 << 10
 	// bulkPerTurn bounds the frames that are sent, or taken, before Progress turns to other work:
 	// some 60 us of the longest ones. A MiB is 18 of them, two turns.

@@ -1,7 +1,7 @@
 package uct
 
-// copied is how many of four frames their owner copies into the socket. The others stay in its memory
-// until they are taken. Copies by the owner help if the reader is the slower end.
+// copied is how many of four frames their owner copies into the socket. The others stay in its
+// memory until they are taken. Copies by the owner help if the reader is the slower end.
 type copied uint8
 
 const (

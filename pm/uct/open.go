@@ -56,8 +56,8 @@ func (w *Worker) Do(ctx context.Context, begin func(done Completion) error) erro
 	return o.err
 }
 
-// Turn makes progress or, if there is none to make, waits until there is. Programs call it until what
-// they wait for has come. The error is the context's, or ErrClosed.
+// Turn makes progress or, if there is none to make, waits until there is. Programs call it until
+// what they wait for has come. The error is the context's, or ErrClosed.
 func (w *Worker) Turn(ctx context.Context) error {
 	if w.Progress() > 0 {
 		return ctx.Err()

@@ -9,8 +9,8 @@ import (
 	"score/pm/interjob"
 )
 
-// Ranks of other jobs have numbers that follow those of the job's own ranks. All operations go to them
-// by active messages.
+// Ranks of other jobs have numbers that follow those of the job's own ranks. All operations go to
+// them by active messages.
 
 // Address is where ranks of other jobs of the same user reach this one: it holds a secret, which
 // the caller hands to them alone. The error is the system's.

@@ -15,8 +15,8 @@ const (
 	// or more.
 	checkEvery = 1 << 8
 	// lateAfter is the number of empty calls of Progress in a row after which the bytes of a pull
-	// count as late: their owner computes. That many calls take some 50 us, and twice that where the
-	// network is polled, too; in that time the bytes usually come.
+	// count as late: their owner computes. That many calls take some 50 us, and twice that where
+	// the network is polled, too; in that time the bytes usually come.
 	lateAfter = 1 << 12
 )
 

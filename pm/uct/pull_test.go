@@ -97,8 +97,8 @@ func TestCrowdedRanksCopy(t *testing.T) {
 	}
 }
 
-// TestCrowdedRanksRead: ranks that share CPUs read each other's memory without the other's turn, and
-// no longer when it is closed.
+// TestCrowdedRanksRead: ranks that share CPUs read each other's memory without the other's turn,
+// and no longer when it is closed.
 func TestCrowdedRanksRead(t *testing.T) {
 	settings := pm.DefaultSettings()
 	settings.Spin = 0

@@ -80,8 +80,8 @@ func (e *EP) ask(o *op, at, n uint64) bool {
 	return true
 }
 
-// takeBulk takes frames that have come, straight to where they belong. It stops at the end of a pull,
-// which somebody usually waits for, and reports it.
+// takeBulk takes frames that have come, straight to where they belong. It stops at the end of a
+// pull, which somebody usually waits for, and reports it.
 func (i *Iface) takeBulk() (n int, ended bool) {
 	b, empty := i.bulk.link, i.bulk.empty
 	i.bulk.empty = false
@@ -158,8 +158,8 @@ func (e *EP) onPulled(p *Packet, o *op, at uint64, size int) {
 	e.iface.tookFrame(o, at, uint64(size))
 }
 
-// onSent notes that the owner has sent a piece, or why it cannot. The pull may have ended: the answer to a
-// probe crosses frames.
+// onSent notes that the owner has sent a piece, or why it cannot. The pull may have ended: the
+// answer to a probe crosses frames.
 func onSent(p *Packet) {
 	e := p.EP
 	var w [3]uint64
@@ -184,8 +184,8 @@ func onSent(p *Packet) {
 	}
 }
 
-// completePull ends a pull for its caller. If pieces have not come, the operation itself ends when its owner
-// has said of each that it was sent: its number must not name another before.
+// completePull ends a pull for its caller. If pieces have not come, the operation itself ends when
+// its owner has said of each that it was sent: its number must not name another before.
 func (e *EP) completePull(o *op, err error) {
 	if o.completed {
 		return

@@ -70,8 +70,8 @@ type Region struct {
 }
 
 // regionUse is a use of a region that goes on after the call that began it. If the memory is taken
-// away meanwhile, the use is over, and ends with ErrKey at the peer: the memory may be gone when the
-// next piece is moved.
+// away meanwhile, the use is over, and ends with ErrKey at the peer: the memory may be gone when
+// the next piece is moved.
 type regionUse struct {
 	region      *Region // nil: memory that nobody takes away
 	incarnation uint32  // of region when the use began

@@ -9,8 +9,8 @@ const (
 	// maxAsked is the number of answers waiting for room beyond which a peer's questions (what a
 	// key is, whether copies are possible) are ignored. The peer goes on without.
 	maxAsked = MaxOps
-	// maxServes bounds the answers kept for one peer: an honest peer cannot have asked for more. Of pieces
-	// these are two for each that is under way, and the probes of those that came meanwhile.
+	// maxServes bounds the answers kept for one peer: an honest peer cannot have asked for more. Of
+	// pieces these are two for each that is under way, and the probes of those that came meanwhile.
 	maxServes = maxAsked + MaxOps + 3*(MaxGets+1)*pull.MaxPieces
 )
 

@@ -83,8 +83,8 @@ func (e *EP) Get(data []byte, from Remote, done Completion) error {
 	return nil
 }
 
-// GetAlone is Get for a caller that waits for each. If ranks share CPUs and the system allows it, the
-// get is a copy between the processes, which takes longer than to ask, but no turn of the peer.
+// GetAlone is Get for a caller that waits for each. If ranks share CPUs and the system allows it,
+// the get is a copy between the processes, which takes longer than to ask, but no turn of the peer.
 func (e *EP) GetAlone(data []byte, from Remote, done Completion) error {
 	if err := e.beginRMA(len(data)); err != nil {
 		return err

@@ -37,8 +37,8 @@ func (i *Iface) wait(ctx context.Context) error {
 	return i.waitFor(ctx, time.Now().Add(i.bulkSleep()))
 }
 
-// nap sleeps. With answers under way it sleeps no longer than wait would; with something to send, or
-// a lost peer, it waits for that.
+// nap sleeps. With answers under way it sleeps no longer than wait would; with something to send,
+// or a lost peer, it waits for that.
 func (i *Iface) nap(timeout time.Duration, stop func() bool) {
 	if !i.closed && len(i.lost) == 0 && len(i.active) == 0 {
 		i.napBesideAnswers(timeout, stop)

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSendWord: one or two words and data come as one payload, whatever the length, between messages of Send.
+// TestSendWord: one or two words and data come as one payload, whatever the length, between
+// messages of Send.
 func TestSendWord(t *testing.T) {
 	eachShape(t, func(t *testing.T, j job) {
 		var got [][]byte

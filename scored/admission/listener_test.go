@@ -355,7 +355,8 @@ func (c changingPeer) Admit(context.Context, *agentpb.JoinRequest) (*agentpb.Joi
 	return nil, errChanged
 }
 
-// TestJoinWhileTheLeadershipChanges: a newcomer that meets a change is admitted by whoever leads then, once.
+// TestJoinWhileTheLeadershipChanges: a newcomer that meets a change is admitted by whoever leads
+// then, once.
 func TestJoinWhileTheLeadershipChanges(t *testing.T) {
 	o, m := newRegistrar(t)
 	token, asked := newToken(t, o), 0

@@ -129,8 +129,8 @@ func (r *Registrar) sign(name pki.Name, request []byte) (*x509.Certificate, *sta
 }
 
 const (
-	// leaderPatience bounds the repetitions of a newcomer's request while the leadership changes. It is
-	// longer than several elections, and leaves the newcomer time for the answer.
+	// leaderPatience bounds the repetitions of a newcomer's request while the leadership changes.
+	// It is longer than several elections, and leaves the newcomer time for the answer.
 	leaderPatience = join.Timeout / 2
 	// leaderPause is the time between two of them: an election takes at least as long.
 	leaderPause = 100 * time.Millisecond

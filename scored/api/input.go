@@ -3,8 +3,8 @@ package api
 import "score/scored/api/scorev1"
 
 const (
-	// MaxStreamData is how much of a rank's input or output a message has at most, in bytes: all that
-	// a pipe holds.
+	// MaxStreamData is how much of a rank's input or output a message has at most, in bytes: all
+	// that a pipe holds.
 	MaxStreamData = 64 << 10
 	// MaxStreamMessage is the size of such a message, with the heads around the data.
 	MaxStreamMessage = MaxStreamData + 2<<10

@@ -6,7 +6,8 @@ import (
 	"net/netip"
 )
 
-// CheckLoopbackOf is CheckLoopback for the address in a key of a configuration, which the error names.
+// CheckLoopbackOf is CheckLoopback for the address in a key of a configuration, which the error
+// names.
 func CheckLoopbackOf(key, address string) error {
 	if err := CheckLoopback(address); err != nil {
 		return fmt.Errorf("%s = %w", key, err)

@@ -2,8 +2,8 @@ package api
 
 import "fmt"
 
-// MaxStagedBytes bounds the total size of the files staged with a job: larger data belongs on a file
-// system.
+// MaxStagedBytes bounds the total size of the files staged with a job: larger data belongs on a
+// file system.
 const MaxStagedBytes = 64 << 30
 
 // MaxStagedFiles bounds the number of files staged with a job; no sound program has more libraries.

@@ -86,8 +86,8 @@ func TestDialFindsNothing(t *testing.T) {
 	}
 }
 
-// TestDialWaitsForARestart: a daemon that is being restarted has removed its socket, or has left one
-// at which nobody listens.
+// TestDialWaitsForARestart: a daemon that is being restarted has removed its socket, or has left
+// one at which nobody listens.
 func TestDialWaitsForARestart(t *testing.T) {
 	for name, usual := range map[string]bool{"chosen": false, "system": true} {
 		t.Run(name, func(t *testing.T) {

@@ -65,15 +65,15 @@ func dialFirst(ctx context.Context, sockets []string) (conn net.Conn, err error)
 	return nil, err
 }
 
-// queuePause is the time between two tries to connect to a socket whose queue is full. The daemon accepts
-// tens of connections meanwhile, and who tries seldom finds others in their place.
+// queuePause is the time between two tries to connect to a socket whose queue is full. The daemon
+// accepts tens of connections meanwhile, and who tries seldom finds others in their place.
 const queuePause = time.Millisecond
 
 // errQueueFull means that programs connect faster than the daemon accepts.
 var errQueueFull = errors.New("the queue of connections to the cluster's daemon is full: try again")
 
-// dialSocket connects to a socket. While its queue is full, the kernel makes programs that connect wait,
-// but refuses Go's sockets, which do not wait; so they try again.
+// dialSocket connects to a socket. While its queue is full, the kernel makes programs that connect
+// wait, but refuses Go's sockets, which do not wait; so they try again.
 func dialSocket(ctx context.Context, socket string) (net.Conn, error) {
 	dialer := net.Dialer{Deadline: time.Now().Add(dialTimeout)}
 	for {

@@ -61,8 +61,8 @@ func ChoiceFrom(flag string, getenv func(string) string) Choice {
 // Dial connects to the chosen daemon, else to the host's, a server or where there is none an agent,
 // else to the user's own (of scored dev). It returns ErrNoCluster if there is none of them. A
 // daemon that should be there and does not answer is an error, so that nobody gets an unexpected
-// cluster. Before it returns such an error it waits for as long as the context's patience says, since
-// the daemon may be restarting.
+// cluster. Before it returns such an error it waits for as long as the context's patience says,
+// since the daemon may be restarting.
 func Dial(ctx context.Context, choice Choice) (*Client, error) {
 	patience, _ := patienceOf(ctx)
 	wait := patience.NewWait()

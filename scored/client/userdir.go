@@ -63,8 +63,8 @@ func ownUserDir() (dir, variable string) {
 	return filepath.Join(usualTempDir, name), tempVariable
 }
 
-// canHold reports whether a directory can be made and sockets in it have names that the kernel takes
-// and that fit on a line.
+// canHold reports whether a directory can be made and sockets in it have names that the kernel
+// takes and that fit on a line.
 func canHold(dir string) bool {
 	info, err := os.Stat(filepath.Dir(dir))
 	return filepath.IsAbs(dir) && len(dir) <= maxUserDir && !strings.ContainsFunc(dir, unicode.IsControl) &&

@@ -34,7 +34,8 @@ func TestAdviceOnTheUsersDirectory(t *testing.T) {
 	}
 }
 
-// TestNoRoom: the variable that chooses the place of a full directory is named, and for no other error.
+// TestNoRoom: the variable that chooses the place of a full directory is named, and for no other
+// error.
 func TestNoRoom(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("XDG_RUNTIME_DIR", "")

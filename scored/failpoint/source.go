@@ -40,8 +40,8 @@ func FromEnvironment(daemon string, report func(error)) (stop func(), err error)
 
 func disarm() { armed.Store(nil) }
 
-// follow sets the failpoints of a file, again whenever it is written or replaced: at once if a point is
-// passed then.
+// follow sets the failpoints of a file, again whenever it is written or replaced: at once if a
+// point is passed then.
 func follow(path, daemon string, report func(error)) (stop func(), err error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
@@ -91,8 +91,8 @@ type file struct {
 	events [16 * (unix.SizeofInotifyEvent + unix.NAME_MAX + 1)]byte
 }
 
-// settle sets what the file lists now, if it has changed. Otherwise a point could be passed before the
-// goroutine that waits for changes has run.
+// settle sets what the file lists now, if it has changed. Otherwise a point could be passed before
+// the goroutine that waits for changes has run.
 func (f *file) settle() {
 	_ = f.watch.Control(f.refresh) // fails once the file is no longer followed
 }

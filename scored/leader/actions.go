@@ -98,9 +98,9 @@ func (c *controller) markDone(j *job, p *part, usage *scorev1.Usage) {
 	c.finishIfDone(j)
 }
 
-// onNote passes a node's sentence on to the user. It is one line, since a program may have written it
-// (PMIx_Log), and a second line would look like a sentence of somebody else. Nobody is attached to a
-// detached job whose output files cannot be written, so its end says that output is lost.
+// onNote passes a node's sentence on to the user. It is one line, since a program may have written
+// it (PMIx_Log), and a second line would look like a sentence of somebody else. Nobody is attached
+// to a detached job whose output files cannot be written, so its end says that output is lost.
 func (c *controller) onNote(j *job, p *part, note *agentpb.JobNote) {
 	text := oneSentence(note.GetText())
 	c.warn(j, text)

@@ -77,9 +77,9 @@ func (l *Leader) finished(id uint64) (record *state.Job) {
 	return record
 }
 
-// Cancel ends a job, and gives its ranks time to end by themselves. It returns once that is decided,
-// not when it is done. Repeated cancellations get the same answer, so that a caller who lost an
-// answer may ask again.
+// Cancel ends a job, and gives its ranks time to end by themselves. It returns once that is
+// decided, not when it is done. Repeated cancellations get the same answer, so that a caller who
+// lost an answer may ask again.
 func (l *Leader) Cancel(ctx context.Context, id uint64, caller Caller, name string) error {
 	return l.cancel(ctx, id, caller, name, (*controller).terminate)
 }

@@ -120,8 +120,9 @@ func (a *Attachment) Address(ctx context.Context, source *Source) string {
 	return address
 }
 
-// MayHaveOutput reports whether a rank of the source's attempt may have run, or still may. A job whose
-// ranks cannot be started is forgotten at once, and its nodes then refuse those who come for its output.
+// MayHaveOutput reports whether a rank of the source's attempt may have run, or still may. A job
+// whose ranks cannot be started is forgotten at once, and its nodes then refuse those who come for
+// its output.
 func (a *Attachment) MayHaveOutput(ctx context.Context, source *Source) bool {
 	may, err := atOnce(ctx, a.leader, func(c *controller) (bool, error) {
 		j := c.jobs[source.Job]

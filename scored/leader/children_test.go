@@ -83,8 +83,8 @@ func TestChildrenCountForTheUser(t *testing.T) {
 	}
 }
 
-// TestSpawnsAreForgotten: a program that spawns for days takes no more of the leader's memory, and what was
-// spawned last is still known if its node asks again.
+// TestSpawnsAreForgotten: a program that spawns for days takes no more of the leader's memory, and
+// what was spawned last is still known if its node asks again.
 func TestSpawnsAreForgotten(t *testing.T) {
 	w := spawner(t, protocol.Own().Newest, jobSpec(1), nil)
 	w.quiet = true
@@ -207,8 +207,8 @@ func TestChildrenHaveMemoryOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestChildrenAtOnceDoNotWait: of jobs that are spawned at the same time, those for which there is no
-// room beside the others are refused. They must not wait, since their parent waits for them.
+// TestChildrenAtOnceDoNotWait: of jobs that are spawned at the same time, those for which there is
+// no room beside the others are refused. They must not wait, since their parent waits for them.
 func TestChildrenAtOnceDoNotWait(t *testing.T) {
 	spec := jobSpec(1)
 	spec.MemoryPerNodeBytes = 400 << 20

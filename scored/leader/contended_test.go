@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A host is contended for a job's output if other users' jobs have CPUs there in the job's slices, and
-// few are left.
+// A host is contended for a job's output if other users' jobs have CPUs there in the job's slices,
+// and few are left.
 func TestContendedHost(t *testing.T) {
 	const ada, bob = 7, 8
 	for _, test := range []struct {

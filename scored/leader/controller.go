@@ -32,7 +32,8 @@ type controller struct {
 	outbox
 	// protocol is the protocol of the log.
 	protocol uint32
-	// startNodes: jobs are refused with ErrStarting until so many nodes are connected; 0: not any more.
+	// startNodes: jobs are refused with ErrStarting until so many nodes are connected; 0: not any
+	// more.
 	startNodes int
 	now        int64 // cluster nanoseconds of the input being handled
 	began      int64 // start of this leadership
@@ -199,8 +200,8 @@ func (c *controller) expire(t timer) {
 	}
 }
 
-// placeAll places what can be placed, and ends what can never be. Placing can end jobs (that no longer
-// fit), and ends free places.
+// placeAll places what can be placed, and ends what can never be. Placing can end jobs (that no
+// longer fit), and ends free places.
 func (c *controller) placeAll() {
 	for c.placeDirty || len(c.doomed) > 0 {
 		c.placeDirty = false

@@ -14,8 +14,8 @@ func afterJobs(kind scorev1.DependencyKind, on ...uint64) *scorev1.JobSpec {
 	return spec
 }
 
-// TestLeaderLostAfterAnEnd: the end of a job is committed, and the leader dies before anything of the jobs
-// that waited for it is.
+// TestLeaderLostAfterAnEnd: the end of a job is committed, and the leader dies before anything of
+// the jobs that waited for it is.
 func TestLeaderLostAfterAnEnd(t *testing.T) {
 	for _, c := range []struct {
 		code  int32
@@ -85,7 +85,8 @@ func TestDependenciesOnForgottenJobs(t *testing.T) {
 	}
 }
 
-// TestManyDependents: the end of a job costs what waits for it, and a chain of failures is no recursion.
+// TestManyDependents: the end of a job costs what waits for it, and a chain of failures is no
+// recursion.
 func TestManyDependents(t *testing.T) {
 	const jobs = 3000
 	w := newWorld(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// An order to prepare overtakes what waits for later commands, but nothing that the same agent gets,
-// and not any number of effects.
+// An order to prepare overtakes what waits for later commands, but nothing that the same agent
+// gets, and not any number of effects.
 func TestSendAhead(t *testing.T) {
 	a, b := new(chanLink), new(chanLink)
 	waiting := func(o *outbox, link Link, n int) {

@@ -46,8 +46,8 @@ func (all *accounts) weighAgain(jobs int, now int64, timers *timers) {
 	}
 }
 
-// shareSoon gives points to a user who had no jobs as soon as possible. Without points the user's job
-// would stand behind the thousands that another user has just submitted.
+// shareSoon gives points to a user who had no jobs as soon as possible. Without points the user's
+// job would stand behind the thousands that another user has just submitted.
 func (all *accounts) shareSoon(now int64, timers *timers) {
 	if all.shareAt == 0 {
 		all.shareAt = max(now, all.sharedAt+shareEvery.Nanoseconds())
@@ -119,10 +119,10 @@ func (a *account) sliceShare() int {
 }
 
 // weigh computes the points of each user with jobs: 2^(-used/share) of the maximum, where both are
-// fractions of the totals of all such users. What a user's jobs hold now, so many CPUs, counts as used
-// until the next weighing. A user who has used exactly the share has half of the points, one who has
-// used nothing all. Points are rounded to a thousand steps, so that the queue is not sorted for small
-// changes.
+// fractions of the totals of all such users. What a user's jobs hold now, so many CPUs, counts as
+// used until the next weighing. A user who has used exactly the share has half of the points, one
+// who has used nothing all. Points are rounded to a thousand steps, so that the queue is not sorted
+// for small changes.
 func (all *accounts) weigh(now int64, settings *scorev1.Settings, users []*state.User, cpus func(uid uint32) int) {
 	all.sharedAt, all.shareAt = now, 0
 	maxPoints := fairSharePoints(settings)

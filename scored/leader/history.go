@@ -58,9 +58,9 @@ func rest(records []*state.Job, p *scorev1.JobPage) []*state.Job {
 	return records[from:max(from, to)]
 }
 
-// position returns the number of records up to and including that of a job. If the job is forgotten,
-// it is the number of those that ended before it: the answer may repeat jobs that ended at the same
-// instant.
+// position returns the number of records up to and including that of a job. If the job is
+// forgotten, it is the number of those that ended before it: the answer may repeat jobs that ended
+// at the same instant.
 func position(records []*state.Job, id uint64, ended int64) int {
 	first := sort.Search(len(records), func(i int) bool { return records[i].Ended >= ended })
 	for i := first; i < len(records) && records[i].Ended == ended; i++ {

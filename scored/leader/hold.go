@@ -73,8 +73,8 @@ func (c *controller) setHold(j *job, hold *scorev1.Hold, by string) {
 	c.log(line, zap.Uint64("job", j.id), zap.String("by", by))
 }
 
-// letStart gives the matrix a job that nothing withholds any more. It was accepted at its submission, so
-// it waits for nodes that have gone since.
+// letStart gives the matrix a job that nothing withholds any more. It was accepted at its
+// submission, so it waits for nodes that have gone since.
 func (c *controller) letStart(j *job) {
 	if j.withheld() {
 		return

@@ -33,9 +33,9 @@ const (
 	// prepareTimeout is how long a node may take to prepare a job: reading a program from a slow
 	// network file system takes seconds.
 	prepareTimeout = 30 * time.Second
-	// launchTimeout is how long a node may take to start the ranks of a job that is in the plan, beside
-	// launchRounds rounds of the plan. Forking takes milliseconds; on a busy machine a rank that is
-	// being forked when its gang goes off waits for the gang's next turn.
+	// launchTimeout is how long a node may take to start the ranks of a job that is in the plan,
+	// beside launchRounds rounds of the plan. Forking takes milliseconds; on a busy machine a rank
+	// that is being forked when its gang goes off waits for the gang's next turn.
 	launchTimeout = time.Minute
 	launchRounds  = 2
 	// endTimeout is how long a node may take to report the end of a job that it was told to kill.
@@ -95,8 +95,8 @@ type job struct {
 	because   string // why it was last requeued; empty: it never was
 	submitted int64
 	ended     int64
-	// queuedAfter is how many commands this leader had decided before those of the job; 0: an earlier
-	// leader queued it.
+	// queuedAfter is how many commands this leader had decided before those of the job; 0: an
+	// earlier leader queued it.
 	queuedAfter uint64
 
 	hold  *scorev1.Hold                     // who keeps it in the queue; nil: nobody

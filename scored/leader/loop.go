@@ -14,8 +14,8 @@ const (
 	maxBatch = 128
 	// maxEntry bounds the commands of one entry, so that the log is never busy with one for long.
 	maxEntry = 512
-	// maxEntryBytes bounds them as well, unless there is only one: a submission has up to 2 MiB, and
-	// an entry must reach the other servers and their disks within the time of a call.
+	// maxEntryBytes bounds them as well, unless there is only one: a submission has up to 2 MiB,
+	// and an entry must reach the other servers and their disks within the time of a call.
 	maxEntryBytes = 4 << 20
 	// lazyDelay is how long a command that no effect waits for may be held back, so that a short
 	// job costs two commits instead of three.

@@ -28,8 +28,8 @@ func (c *controller) lossVerdict(j *job, reason string) *scorev1.Verdict {
 }
 
 // onPartLost handles the loss of a part on a node that is there, for instance with its steward. The
-// node ends what is left and says so; a start waits for that too, since the node may get the same job
-// again.
+// node ends what is left and says so; a start waits for that too, since the node may get the same
+// job again.
 func (c *controller) onPartLost(j *job, p *part, reason string) {
 	if j.state == starting && !j.inherited {
 		c.step(j, evDrain{reason})

@@ -242,8 +242,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// checkWhole: a gang in the plan is prepared on all its nodes, and on none that it excludes. A job that
-// has started is never queued again.
+// checkWhole: a gang in the plan is prepared on all its nodes, and on none that it excludes. A job
+// that has started is never queued again.
 func (s *simulation) checkWhole() {
 	for _, j := range s.b.jobs {
 		if j.state == running && !j.inherited && !j.all(func(p *part) bool { return p.prepared }) {

@@ -48,7 +48,8 @@ func (c *controller) proposeName(change names.Change) {
 	}}})
 }
 
-// requestBy returns the request for the log, or nil if there is none, or the log's protocol does not have it.
+// requestBy returns the request for the log, or nil if there is none, or the log's protocol does
+// not have it.
 func (c *controller) requestBy(by state.NameRequest) *statepb.NameRequest {
 	if c.protocol < protocol.Answers || by == (state.NameRequest{}) {
 		return nil

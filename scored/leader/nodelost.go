@@ -29,8 +29,8 @@ func (c *controller) onLinkLost(name string, link Link) {
 	c.log("node disconnected", zap.String("node", n.name))
 }
 
-// nodeGrace returns how long a node may be without a stream: no shorter than it may be silent, since a
-// new leader has no stream of a node that was silent before.
+// nodeGrace returns how long a node may be without a stream: no shorter than it may be silent,
+// since a new leader has no stream of a node that was silent before.
 func (c *controller) nodeGrace() time.Duration { return max(NodeGrace, c.silence()) }
 
 func (c *controller) setNodeDeadline(n *node, d time.Duration) {

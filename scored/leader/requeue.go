@@ -97,8 +97,8 @@ func (c *controller) blameLoss(j *job, p *part, reason string) {
 
 // withdraw withdraws a gang before any of its ranks has run, and returns the verdict with which it
 // ends. The job is queued again when the other nodes have released it, so that their reports on
-// this attempt are not taken for the next. The log says so first: a new leader would take what a node
-// has released for a part whose ranks have run and exited.
+// this attempt are not taken for the next. The log says so first: a new leader would take what a
+// node has released for a part whose ranks have run and exited.
 func (c *controller) withdraw(j *job, lost *part, reason string) *scorev1.Verdict {
 	c.logRequeue(j, reason)
 	j.again = reason

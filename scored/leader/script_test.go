@@ -300,7 +300,8 @@ func partLost(id uint64, reason string) *agentpb.AgentMessage {
 	}}}
 }
 
-// exitRest has a node report exit code 0 of each rank of a running job whose end it has not reported.
+// exitRest has a node report exit code 0 of each rank of a running job whose end it has not
+// reported.
 func (s *scripted) exitRest(node string, id uint64) {
 	j := s.b.jobs[id]
 	if j == nil || !j.mayRun() || j.part(node) == nil {

@@ -218,8 +218,8 @@ func TestPriorityHasABound(t *testing.T) {
 	})
 }
 
-// TestWeigh: who holds all CPUs has used twice an equal share, and a quarter of the points are left;
-// users without jobs have none.
+// TestWeigh: who holds all CPUs has used twice an equal share, and a quarter of the points are
+// left; users without jobs have none.
 func TestWeigh(t *testing.T) {
 	users := accounts{byUID: make(map[uint32]*account)}
 	for uid := range uint32(3) {

@@ -207,7 +207,8 @@ func (a *simAgent) kill(id uint64) {
 	a.report(p, nodeDone(id))
 }
 
-// terminate ends a part by a signal, if it was launched: programs of jobs with odd numbers ignore it.
+// terminate ends a part by a signal, if it was launched: programs of jobs with odd numbers ignore
+// it.
 func (a *simAgent) terminate(id uint64, signal int32) {
 	switch p := a.jobs[id]; {
 	case p == nil:
@@ -218,7 +219,8 @@ func (a *simAgent) terminate(id uint64, signal int32) {
 	}
 }
 
-// losePart kills a job's steward. The first call reports that, and the second that no process is left.
+// losePart kills a job's steward. The first call reports that, and the second that no process is
+// left.
 func (a *simAgent) losePart(id uint64) {
 	p := a.jobs[id]
 	switch {

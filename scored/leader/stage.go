@@ -21,7 +21,8 @@ const (
 )
 
 // StageSeed chooses the node that gets a user's files first, and returns its address: a node of the
-// list, or else always the same node for a user that is not excluded, since it keeps what was sent before.
+// list, or else always the same node for a user that is not excluded, since it keeps what was sent
+// before.
 func (l *Leader) StageSeed(ctx context.Context, uid uint32, list, exclude []string) (node, address string, err error) {
 	type seed struct{ node, address string }
 	s, err := atOnce(ctx, l, func(c *controller) (seed, error) {

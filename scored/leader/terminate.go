@@ -22,9 +22,9 @@ const (
 	MinKillWait, MaxKillWait = 100 * time.Millisecond, time.Hour
 )
 
-// launchDoubt is how long a job in the plan that no node has reported as launched may be in doubt after
-// SIGTERM. Nodes that have not launched it end it at once. It is long enough for a report from a busy
-// host, and short for a user who waits.
+// launchDoubt is how long a job in the plan that no node has reported as launched may be in doubt
+// after SIGTERM. Nodes that have not launched it end it at once. It is long enough for a report
+// from a busy host, and short for a user who waits.
 const launchDoubt = 5 * time.Second
 
 // terminationSignals are sent in this order: a stopped process handles SIGTERM only after SIGCONT.

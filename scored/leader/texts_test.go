@@ -128,8 +128,8 @@ func TestSentencesOfAgentsAreUTF8(t *testing.T) {
 	}
 }
 
-// A line end in a node's sentence, which may be a program's (PMIx_Log), would begin a line that looks
-// like another sentence on the user's terminal.
+// A line end in a node's sentence, which may be a program's (PMIx_Log), would begin a line that
+// looks like another sentence on the user's terminal.
 func TestSentencesOfAgentsAreOneLine(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))
@@ -146,8 +146,8 @@ func TestSentencesOfAgentsAreOneLine(t *testing.T) {
 	}
 }
 
-// TestExplainHasWarnings: nobody is attached to a detached job, so its owner finds there what keeps it from
-// starting. Others do not: the sentence may be the program's.
+// TestExplainHasWarnings: nobody is attached to a detached job, so its owner finds there what keeps
+// it from starting. Others do not: the sentence may be the program's.
 func TestExplainHasWarnings(t *testing.T) {
 	w := newWorld(t)
 	w.connect(hello("n1", 2))

@@ -15,9 +15,9 @@ const (
 	// maxJobsOfOne is the default limit of a user's jobs that wait or run: three quarters of what
 	// the cluster keeps, so that one user's burst never shuts the others out.
 	maxJobsOfOne = state.MaxUnfinished / 4 * 3
-	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or run
-	// take (specBytes): ten times that of 10,000 jobs from a login shell. Every server keeps them
-	// in memory and in its log.
+	// maxBytesOfOne bounds what the command lines and environments of a user's jobs that wait or
+	// run take (specBytes): ten times that of 10,000 jobs from a login shell. Every server keeps
+	// them in memory and in its log.
 	maxBytesOfOne = 256 << 20
 )
 
@@ -39,9 +39,9 @@ func newAccount(record *state.User) *account {
 	return &account{uid: record.UID, name: record.Name, role: record.Role, share: record.Share, limits: record.Limits, kept: true}
 }
 
-// accounts holds all users who have a record in the state, or jobs that wait or run. A job counts from
-// add to remove. While there are jobs, a time is set when all users are charged; when a user has a first
-// job, a time is set when that user gets points.
+// accounts holds all users who have a record in the state, or jobs that wait or run. A job counts
+// from add to remove. While there are jobs, a time is set when all users are charged; when a user
+// has a first job, a time is set when that user gets points.
 type accounts struct {
 	byUID    map[uint32]*account
 	weighAt  int64 // when users are charged next; 0: there is no job

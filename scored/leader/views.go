@@ -84,8 +84,8 @@ func reasonWords(reasons []gang.Reason) string {
 	return strings.Join(words, " and ")
 }
 
-// explainTo returns sentences about why a job waits or where it runs, and, for its owner and operators, the
-// warnings that an attached scrun has shown.
+// explainTo returns sentences about why a job waits or where it runs, and, for its owner and
+// operators, the warnings that an attached scrun has shown.
 func (c *controller) explainTo(caller Caller, j *job) *scorev1.ExplainJobResponse {
 	reply := c.explain(j)
 	if caller.controls(j.user) {

@@ -67,8 +67,8 @@ func (w *world) check() {
 	}
 }
 
-// checkWithheld: each job that waits is in the matrix unless something withholds it, and each job that it
-// waits for can still start or end.
+// checkWithheld: each job that waits is in the matrix unless something withholds it, and each job
+// that it waits for can still start or end.
 func (w *world) checkWithheld() {
 	w.t.Helper()
 	waiting, unmet, indexed := 0, 0, 0

@@ -9,8 +9,8 @@ import (
 const (
 	// cachedLogs is how many recent entries are cached.
 	cachedLogs = 512
-	// cachedBytes is the size of the largest entry that is cached: together at most 32 MiB. An entry
-	// with long command lines is read from its file, which the kernel caches.
+	// cachedBytes is the size of the largest entry that is cached: together at most 32 MiB. An
+	// entry with long command lines is read from its file, which the kernel caches.
 	cachedBytes = 64 << 10
 )
 

@@ -35,8 +35,8 @@ func bulky(term uint64, nanos int64) *statepb.Entry {
 	return entry
 }
 
-// Whatever the first file is for which a new directory has no room, the sentence says so, as it does where
-// nothing can be written.
+// Whatever the first file is for which a new directory has no room, the sentence says so, as it
+// does where nothing can be written.
 func TestNoRoomForANewDirectory(t *testing.T) {
 	disk := smallDisk(t)
 	dir := filepath.Join(disk, "data")

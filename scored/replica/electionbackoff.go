@@ -10,21 +10,23 @@ const (
 	// fruitless is how many elections in a row without a leader make candidates wait for longer. A
 	// single one may be a split vote.
 	fruitless = 2
-	// maxElectionTimeout is enough for votes on a disk whose writes take a second. One on which they
-	// take much longer fails, see guard.WriteBound.
+	// maxElectionTimeout is enough for votes on a disk whose writes take a second. One on which
+	// they take much longer fails, see guard.WriteBound.
 	maxElectionTimeout = 8 * time.Second
-	// calmTime is how long there must be a leader before candidates wait for as long as usual again.
+	// calmTime is how long there must be a leader before candidates wait for as long as usual
+	// again.
 	calmTime = time.Minute
 	// electionWatch is how often a replica sees how elections go: each takes at least so long.
 	electionWatch = electionTimeout
 )
 
-// electionBackoff decides how long a candidate waits for votes. Candidate and voter write the new term and
-// the vote to disk, six writes one after the other; if that takes longer than the candidate waits, it
-// begins again, and the cluster has no leader for as long as the disks are slow.
+// electionBackoff decides how long a candidate waits for votes. Candidate and voter write the new
+// term and the vote to disk, six writes one after the other; if that takes longer than the
+// candidate waits, it begins again, and the cluster has no leader for as long as the disks are
+// slow.
 //
-// Elections that a candidate does not begin, since no majority would vote for it, do not count: when
-// the others are back, it must not wait.
+// Elections that a candidate does not begin, since no majority would vote for it, do not count:
+// when the others are back, it must not wait.
 type electionBackoff struct {
 	usual   time.Duration
 	timeout time.Duration

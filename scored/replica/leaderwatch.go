@@ -47,7 +47,8 @@ func (n *leaderWatch) onObservation(observed raft.Observation) {
 }
 
 // silentSince returns the time since which a server has not answered; zero: it has answered a
-// heartbeat that was sent after the last failure. Raft does not report an answer after each failure.
+// heartbeat that was sent after the last failure. Raft does not report an answer after each
+// failure.
 func (n *leaderWatch) silentSince(name string, answered time.Time) time.Time {
 	n.mu.Lock()
 	defer n.mu.Unlock()

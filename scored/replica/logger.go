@@ -49,8 +49,8 @@ var repeated = map[string]bool{
 }
 
 // undecoded and unsent are what Raft logs for each connection that breaks, and for messages that it
-// cannot decode or encode. The former is logged at debug level: several connections break whenever a
-// server stops or is lost, and leaderWatch logs that once.
+// cannot decode or encode. The former is logged at debug level: several connections break whenever
+// a server stops or is lost, and leaderWatch logs that once.
 const (
 	undecoded = "failed to decode incoming command"
 	unsent    = "failed to flush response"

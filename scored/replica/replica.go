@@ -22,8 +22,8 @@ const (
 	enqueueTimeout = 10 * time.Second
 	// stopBound is how long Close waits for Raft: longer than any call to another server.
 	stopBound = 10 * time.Second
-	// closeBound is how long Close waits for Raft after the disk has failed, since Raft may wait for
-	// the disk.
+	// closeBound is how long Close waits for Raft after the disk has failed, since Raft may wait
+	// for the disk.
 	closeBound = 2 * time.Second
 	// loneName is the name of a replica without a network in the log's configuration.
 	loneName = "server"

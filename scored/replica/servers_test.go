@@ -97,8 +97,8 @@ func TestFollowerIsCutOff(t *testing.T) {
 	}
 }
 
-// A server that was silent when it was removed, and comes again with nothing of before, is not taken
-// for silent.
+// A server that was silent when it was removed, and comes again with nothing of before, is not
+// taken for silent.
 func TestSilentServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	s := begin(t, steady)
@@ -120,8 +120,8 @@ func TestSilentServerIsReplaced(t *testing.T) {
 	s.await("c answers", func() bool { return !silent() })
 }
 
-// A heartbeat to a server that was removed fails only after the server is a member again, which is not
-// taken for silent.
+// A heartbeat to a server that was removed fails only after the server is a member again, which is
+// not taken for silent.
 func TestLateFailureOfRemovedServer(t *testing.T) {
 	t.Parallel()
 	s := begin(t, steady)

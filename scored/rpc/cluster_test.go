@@ -295,7 +295,8 @@ func (c *cluster) submit(spec *scorev1.JobSpec) uint64 {
 	return r.Msg.GetJobId()
 }
 
-// clusterWithJob returns a cluster in which a detached job was launched on a node that prints lines.
+// clusterWithJob returns a cluster in which a detached job was launched on a node that prints
+// lines.
 func clusterWithJob(t *testing.T, lines ...string) (c *cluster, a *fakeAgent, id uint64) {
 	t.Helper()
 	c = newCluster(t)

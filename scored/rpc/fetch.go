@@ -47,8 +47,8 @@ func (m *merger) follow(ctx, fetchCtx context.Context, source *leader.Source, r 
 	}
 }
 
-// missingBecause returns why output cannot be fetched, for users: the agent's own sentence if it sent one,
-// or what is wrong with its certificate.
+// missingBecause returns why output cannot be fetched, for users: the agent's own sentence if it
+// sent one, or what is wrong with its certificate.
 func missingBecause(err error) string {
 	if errors.Is(err, errCutOff) {
 		return errCutOff.Error()

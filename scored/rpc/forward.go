@@ -77,8 +77,8 @@ func (h *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.serveAnywhere(w, r, body, who)
 }
 
-// serveAnywhere tries the servers that lead, one after the other, until one has answered the call or
-// it may not be repeated; at most for electionPatience.
+// serveAnywhere tries the servers that lead, one after the other, until one has answered the call
+// or it may not be repeated; at most for electionPatience.
 func (h *router) serveAnywhere(w http.ResponseWriter, r *http.Request, body *forward.Body, who forwarded) {
 	limit, doubtful := time.Now().Add(electionPatience), false
 	for {

@@ -44,7 +44,8 @@ func TestMayRevoke(t *testing.T) {
 	}
 }
 
-// returning has a server that enrols again while it is being removed, until its certificate is revoked.
+// returning has a server that enrols again while it is being removed, until its certificate is
+// revoked.
 type returning struct {
 	unasked
 	member bool
@@ -62,8 +63,8 @@ func (r *returning) Remove(name string) error {
 	return nil
 }
 
-// TestRemovedServerEnrols: a server that enrols between its removal and the end of its certificate is no
-// member after the removal.
+// TestRemovedServerEnrols: a server that enrols between its removal and the end of its certificate
+// is no member after the removal.
 func TestRemovedServerEnrols(t *testing.T) {
 	c := newCluster(t)
 	servers := &returning{member: true, enrols: 1}

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// outbox holds the messages that wait for one agent, in order, up to api.MaxQueued. The stream of an
-// agent that is further behind is closed; it connects again and gets the current state.
+// outbox holds the messages that wait for one agent, in order, up to api.MaxQueued. The stream of
+// an agent that is further behind is closed; it connects again and gets the current state.
 type outbox struct {
 	ready chan struct{} // has an element when there may be something to take
 

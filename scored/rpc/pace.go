@@ -71,8 +71,8 @@ func (f *flows) end(p *outputProgress) {
 	}
 }
 
-// rate returns how many bytes per second the contended hosts carry for a user's stream; 0: no limit.
-// passed is what the stream has carried since the last call, in bytes with messageCost.
+// rate returns how many bytes per second the contended hosts carry for a user's stream; 0: no
+// limit. passed is what the stream has carried since the last call, in bytes with messageCost.
 func (f *flows) rate(hosts []leader.Host, uid uint32, p *outputProgress, passed int, now time.Time) (rate uint64) {
 	for _, host := range hosts {
 		whole := carriedPerCPU * host.CPUs

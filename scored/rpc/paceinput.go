@@ -32,8 +32,8 @@ func (p *inputPace) nextAt(now time.Time, bytes int) time.Time {
 	return p.allowed
 }
 
-// checkDue reports whether it is time to check whether other jobs compute, and what has passed since
-// the last time.
+// checkDue reports whether it is time to check whether other jobs compute, and what has passed
+// since the last time.
 func (p *inputPace) checkDue(now time.Time, bytes int) (passed int, due bool) {
 	p.passed += bytes + messageCost
 	if p.passed < paceAfter && (p.rate == 0 || now.Sub(p.checkedAt) < paceInterval) || now.Sub(p.checkedAt) < paceEvery {

@@ -93,8 +93,8 @@ func TestOutputIsKeptUntilItIsAcknowledged(t *testing.T) {
 	a.until("Forget", func(m *agentpb.ServerMessage) bool { return m.GetForget().GetJobId() == id })
 }
 
-// A client that says that all output came before the end need not say more: the end is final, and the
-// nodes forget the job though the client leaves at once.
+// A client that says that all output came before the end need not say more: the end is final, and
+// the nodes forget the job though the client leaves at once.
 func TestEndIsFinalOnceAllOutputIsReceived(t *testing.T) {
 	c := newCluster(t)
 	a := c.join("n1", keeping("a\n", "b\n"))

@@ -67,8 +67,8 @@ func (u users) Stage(ctx context.Context, stream *stageStream) error {
 	}
 }
 
-// notStaged returns the error of a node that refuses the files, or of the loss of the node, after which the
-// client sends them again.
+// notStaged returns the error of a node that refuses the files, or of the loss of the node, after
+// which the client sends them again.
 func notStaged(node string, err error) error {
 	if !connect.IsWireError(err) && pki.FaultOf(err) == pki.FaultNone {
 		lost := fmt.Errorf("the connection to node %s was lost while it took the job's files; submit the job again", node)

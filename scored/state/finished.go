@@ -47,8 +47,8 @@ func clipCommands(commands []*scorev1.Command) []*scorev1.Command {
 	return commands
 }
 
-// clipArguments returns the beginning of arguments that take more than limit bytes; the last one then
-// says how many are missing.
+// clipArguments returns the beginning of arguments that take more than limit bytes; the last one
+// then says how many are missing.
 func clipArguments(arguments []string, limit int) []string {
 	size := 0
 	for _, a := range arguments {

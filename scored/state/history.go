@@ -44,9 +44,9 @@ func (s *State) addFinishedBytes(bytes int) {
 	s.finishedBytes += bytes
 }
 
-// forgetFinished forgets finished jobs while there are too many: the oldest of the user who has most,
-// so that no user can make the cluster forget others' jobs. In the first protocol, it is the oldest
-// of all.
+// forgetFinished forgets finished jobs while there are too many: the oldest of the user who has
+// most, so that no user can make the cluster forget others' jobs. In the first protocol, it is the
+// oldest of all.
 func (s *State) forgetFinished() {
 	limit := FinishedOf(s.settings)
 	for len(s.finished) > limit {
@@ -57,8 +57,8 @@ func (s *State) forgetFinished() {
 	}
 }
 
-// mostFinished returns the user of whose finished jobs the oldest is forgotten: the one who has most.
-// Of several it is the one whose oldest job ended first.
+// mostFinished returns the user of whose finished jobs the oldest is forgotten: the one who has
+// most. Of several it is the one whose oldest job ended first.
 func (s *State) mostFinished(size func(*userHistory) int) (uid uint32) {
 	if s.protocol < protocol.HistoryShares {
 		return s.jobs[s.finished[0]].User.GetUid()

@@ -29,7 +29,8 @@ func TestRestoreIsEqual(t *testing.T) {
 	}
 }
 
-// TestSpawnedBySurvives: the request that spawned a job is known after a snapshot and the job's requeueing.
+// TestSpawnedBySurvives: the request that spawned a job is known after a snapshot and the job's
+// requeueing.
 func TestSpawnedBySurvives(t *testing.T) {
 	s := twoNodes(t)
 	spawned := submit(5, 1)

@@ -36,8 +36,8 @@ var applications = []application{
 // errWrongResult means that an application computed something else.
 var errWrongResult = errors.New("the output lacks the result")
 
-// applicationsGroup times whole runs of applications on two nodes: over channels, as scrun starts them
-// by itself, over Open MPI's TCP, and by mpirun over TCP; alone, and two of them at once.
+// applicationsGroup times whole runs of applications on two nodes: over channels, as scrun starts
+// them by itself, over Open MPI's TCP, and by mpirun over TCP; alone, and two of them at once.
 func applicationsGroup(ctx context.Context, b *bench) error {
 	if packages := messages.OpenMPI().Missing(); packages != "" {
 		skip(overOwn, packages)
@@ -121,7 +121,8 @@ func (a *application) directories(below string, n int) (dirs []string, err error
 	return dirs, nil
 }
 
-// run runs one in each directory at once, and returns how many seconds passed until the last one ended.
+// run runs one in each directory at once, and returns how many seconds passed until the last one
+// ended.
 func (a *application) run(dirs []string, command func() *exec.Cmd) (float64, error) {
 	ended := make(chan error, len(dirs))
 	begin := time.Now()

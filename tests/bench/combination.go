@@ -12,8 +12,8 @@ var combinationPeers = []int{2, 8, 32, 63, 128, 512, 1024, 2048, 4096}
 // combinationMessages are enough for all lanes to find those that talk.
 const combinationMessages = 400_000
 
-// combinationFigures tell what peers of a node cost a rank, in memory and in time, by lanes of their
-// own, by the ring that all share, and by both under the default limit.
+// combinationFigures tell what peers of a node cost a rank, in memory and in time, by lanes of
+// their own, by the ring that all share, and by both under the default limit.
 func combinationFigures(b *bench) error {
 	for _, peers := range combinationPeers {
 		for _, how := range messages.Combinations {

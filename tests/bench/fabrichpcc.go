@@ -99,8 +99,8 @@ func directoryWith(dir, input string) error {
 	return os.WriteFile(filepath.Join(dir, filepath.Base(input)), data, 0o644)
 }
 
-// parseHPCC reads the summary, lines of NAME=VALUE. All of hpccFigures are there and above zero, and
-// hpcc found its own results right.
+// parseHPCC reads the summary, lines of NAME=VALUE. All of hpccFigures are there and above zero,
+// and hpcc found its own results right.
 func parseHPCC(out string) (map[string]float64, error) {
 	values := map[string]float64{}
 	for line := range strings.Lines(out) {

@@ -14,8 +14,8 @@ import (
 )
 
 // gateVariable names a FIFO. A program opens it when all its ranks are there, reads it to its end,
-// and begins its work only then. So programs that run at once begin at once: while one still starts,
-// slices of the other are lost that no switch takes.
+// and begins its work only then. So programs that run at once begin at once: while one still
+// starts, slices of the other are lost that no switch takes.
 const gateVariable = "BENCH_GATE"
 
 // gatePoll is how often a program is looked for that has come to its gate.

@@ -17,9 +17,9 @@ import (
 const (
 	// saveTarget is for a context, whatever is in its buffers.
 	saveTarget = 2.0 // microseconds
-	// stayTarget and stayTail are the median and the 99th percentile of the time from the
-	// planned instant to the last rank of the new gang running, with channels that need not be given
-	// up; netswitchTarget and netswitchTail with channels that are flushed, saved and loaded.
+	// stayTarget and stayTail are the median and the 99th percentile of the time from the planned
+	// instant to the last rank of the new gang running, with channels that need not be given up;
+	// netswitchTarget and netswitchTail with channels that are flushed, saved and loaded.
 	stayTarget      = 35.0 // microseconds
 	stayTail        = 150.0
 	netswitchTarget = 120.0

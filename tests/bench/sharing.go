@@ -20,12 +20,12 @@ var sharingCases = []sliceCase{
 	{2 * time.Millisecond, 1.06},
 }
 
-// sharingTCP has MPICH use TCP, also between ranks of one node: gangs share the CPUs, not its shared
-// memory.
+// sharingTCP has MPICH use TCP, also between ranks of one node: gangs share the CPUs, not its
+// shared memory.
 var sharingTCP = []string{"MPIR_CVAR_NOLOCAL=1", "UCX_TLS=tcp,self"}
 
-// sharingGroup runs two fine-grained MPI jobs of two ranks, unmodified MPICH over TCP, one after the
-// other and at the same time: gang-scheduled, and by Linux's own time sharing.
+// sharingGroup runs two fine-grained MPI jobs of two ranks, unmodified MPICH over TCP, one after
+// the other and at the same time: gang-scheduled, and by Linux's own time sharing.
 func sharingGroup(ctx context.Context, b *bench) error {
 	program := filepath.Join(b.work, "allreduce")
 	if err := compileC(ctx, "mpicc.mpich", program, "tests/bench/testdata/allreduce.c"); err != nil {

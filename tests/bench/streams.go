@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// streams are the ways of 256 MiB through a launcher's program of one rank. "$@" is the launcher with
-// its options.
+// streams are the ways of 256 MiB through a launcher's program of one rank. "$@" is the launcher
+// with its options.
 var streams = []struct{ name, script string }{
 	{"in", `head -c 256M /dev/zero | "$@" sh -c "cat >/dev/null"`},
 	{"out", `"$@" head -c 256M /dev/zero | cat >/dev/null`},

@@ -13,8 +13,8 @@ const (
 	switchSlice = 10 * time.Millisecond
 	// switchRun gives a thousand switches, enough for a 99th percentile.
 	switchRun = 12 * time.Second
-	// switchTarget and switchTail are the median and the 99th percentile from the planned instant to
-	// the new gang running on all nodes.
+	// switchTarget and switchTail are the median and the 99th percentile from the planned instant
+	// to the new gang running on all nodes.
 	switchTarget = 30.0 // microseconds
 	switchTail   = 100.0
 )

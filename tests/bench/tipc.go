@@ -19,14 +19,14 @@ const (
 )
 
 const (
-	// tipcConnects is how many connections a run makes. The paper made 100,000, which in a guest takes
-	// minutes (tipcMany).
+	// tipcConnects is how many connections a run makes. The paper made 100,000, which in a guest
+	// takes minutes (tipcMany).
 	tipcConnects = 500
 	// tipcRounds and tipcWindows are how many messages, and windows of them, a run passes.
 	tipcRounds  = 1000
 	tipcWindows = 60
-	// tipcBytes bounds the bytes that a run's messages carry there, as many as windows do: between guests
-	// all rounds of long ones took minutes.
+	// tipcBytes bounds the bytes that a run's messages carry there, as many as windows do: between
+	// guests all rounds of long ones took minutes.
 	tipcBytes = tipcWindows * windowBytes
 )
 

@@ -28,8 +28,8 @@ const (
 	manyTimeout = 5 * time.Minute
 )
 
-// tipcMany has as many sockets open at once as the paper made connections, each with a name as far as
-// the kernel permits, and makes as many connections.
+// tipcMany has as many sockets open at once as the paper made connections, each with a name as far
+// as the kernel permits, and makes as many connections.
 func tipcMany(ctx context.Context, b *bench) error {
 	limit := unix.Rlimit{Cur: manySockets + manyOther, Max: manySockets + manyOther}
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {

@@ -20,8 +20,8 @@ import (
 // peersRole is the first argument of the process that starts, on another host, those that answer.
 const peersRole = "socket-peers"
 
-// peer starts the process that answers, here or by the one of peersRole, and returns where it listens.
-// It lasts until ctx ends.
+// peer starts the process that answers, here or by the one of peersRole, and returns where it
+// listens. It lasts until ctx ends.
 func (r *socketRun) peer(ctx context.Context) (to unix.Sockaddr, wait func(), err error) {
 	if r.far == "" {
 		out, wait, err := startPeer(ctx, string(r.kind), string(r.mode), strconv.Itoa(r.size))
@@ -98,7 +98,8 @@ func awaitName(at uint32) error {
 	return errors.New("the other host's name does not appear: do the bearers join the hosts?")
 }
 
-// socketPeers starts a process that answers for each connection, which ends with it, until it is killed.
+// socketPeers starts a process that answers for each connection, which ends with it, until it is
+// killed.
 func socketPeers(args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: " + peersRole + " ADDRESS")

@@ -50,8 +50,8 @@ func exits(s *submission, r *rand.Rand) {
 	s.check = exactly(nil)
 }
 
-// counting prints numbered lines of a rank over a second or some. Neither the shell's standard error
-// nor its exit code tells that a fault has killed its sleep.
+// counting prints numbered lines of a rank over a second or some. Neither the shell's standard
+// error nor its exit code tells that a fault has killed its sleep.
 func counting(count int) string {
 	return fmt.Sprintf(
 		`exec 2>/dev/null; i=0; while [ $i -lt %d ]; do echo "$SCORE_RANK $i"; i=$((i+1)); [ $((i%%50)) != 0 ] || sleep 0.2; done; exit 0`,

@@ -69,8 +69,8 @@ func (d *Daemon) Start() error {
 	command.Dir = d.cluster.Dir
 	command.Env = append(append(os.Environ(), failpoint.Variable+"=@"+d.cluster.Points()), d.cluster.Env...)
 	command.Stderr = d.cluster.stderr
-	// Without this process nobody starts an agent again: its jobs must end with it. A service manager
-	// gives daemons sessions, too: see parentwatch.Start.
+	// Without this process nobody starts an agent again: its jobs must end with it. A service
+	// manager gives daemons sessions, too: see parentwatch.Start.
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGINT}
 	if err := d.begin(command); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package deadfs mounts file systems that do not answer, as those of a dead file server, for tests: who
-// waits for one cannot even be killed.
+// Package deadfs mounts file systems that do not answer, as those of a dead file server, for tests:
+// who waits for one cannot even be killed.
 package deadfs
 
 import (
@@ -13,15 +13,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir mounts a file system over a directory that answers nothing but the kernel's greeting. revive takes
-// it away, which ends what waits for it, at the latest at the end of the test. Where nobody can mount
-// one, the test is skipped.
+// Dir mounts a file system over a directory that answers nothing but the kernel's greeting. revive
+// takes it away, which ends what waits for it, at the latest at the end of the test. Where nobody
+// can mount one, the test is skipped.
 func Dir(t *testing.T, dir string) (revive func()) {
 	t.Helper()
 	return mount(t, dir, unix.S_IFDIR|0o777)
 }
 
-// File is like Dir, for a file of one page that can be opened and mapped, but whose bytes never come.
+// File is like Dir, for a file of one page that can be opened and mapped, but whose bytes never
+// come.
 func File(t *testing.T, path string) (revive func()) {
 	t.Helper()
 	return mount(t, path, unix.S_IFREG|0o644)

@@ -1,5 +1,5 @@
-// Package earlier gives tests of upgrades the sources of an earlier version of this repository, from
-// its history.
+// Package earlier gives tests of upgrades the sources of an earlier version of this repository,
+// from its history.
 package earlier
 
 import (
@@ -23,8 +23,8 @@ const Version = "0~earlier"
 // ErrNoHistory means that the checkout has no earlier version: it is shallow, or no repository.
 var ErrNoHistory = errors.New("the checkout has no earlier version; git fetch --unshallow --tags brings it")
 
-// Tree writes the sources of the last release before the present commit into a directory. The error is
-// ErrNoHistory if the checkout has none.
+// Tree writes the sources of the last release before the present commit into a directory. The error
+// is ErrNoHistory if the checkout has none.
 func Tree(ctx context.Context, dir string) error {
 	commit, err := git(ctx, "describe", "--tags", "--abbrev=0", "--match", "v[0-9]*", "HEAD^")
 	if err != nil {
@@ -42,8 +42,8 @@ func Tree(ctx context.Context, dir string) error {
 	return err
 }
 
-// Build builds the programs of a tree into its directory bin, pm/exchange below it among them, and the
-// libraries for MPI programs into build/lib, where scrun finds them.
+// Build builds the programs of a tree into its directory bin, pm/exchange below it among them, and
+// the libraries for MPI programs into build/lib, where scrun finds them.
 func Build(ctx context.Context, tree string) error {
 	for _, command := range [][]string{
 		{"-o", "bin/", "./cmd/scored", "./cmd/scrun"},
@@ -66,7 +66,8 @@ func git(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, top, "git", args...)
 }
 
-// run returns what a command writes, without its last newline. The error has what it writes as errors.
+// run returns what a command writes, without its last newline. The error has what it writes as
+// errors.
 func run(ctx context.Context, dir, name string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, name, args...)
 	command.Dir = dir

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// slice is long enough for a look at one gang while the other is on. On a busy machine a look takes
-	// longer: then slices are made longer, up to maxSlice.
+	// slice is long enough for a look at one gang while the other is on. On a busy machine a look
+	// takes longer: then slices are made longer, up to maxSlice.
 	slice    = 500 * time.Millisecond
 	maxSlice = 8 * time.Second
 )

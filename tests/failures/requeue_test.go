@@ -13,8 +13,8 @@ import (
 )
 
 // TestRequeuedWhilePlanned: a job is requeued while its row is on, and placed again before the plan
-// that takes it out of that row has come into force, at the end of the slice since another job shares
-// the row. Each attempt begins on all nodes.
+// that takes it out of that row has come into force, at the end of the slice since another job
+// shares the row. Each attempt begins on all nodes.
 func TestRequeuedWhilePlanned(t *testing.T) {
 	t.Parallel()
 	const attempts = 6 // automatic restarts, which are bounded, are not concerned

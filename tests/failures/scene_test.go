@@ -15,8 +15,9 @@ import (
 const (
 	// slice of the rotation.
 	slice = 10 * time.Millisecond
-	// busyPause is the longest pause of an undisturbed gang on a machine whose processors many others
-	// use. It is less than each long wait of the daemons, so that a gang that waits for one shows.
+	// busyPause is the longest pause of an undisturbed gang on a machine whose processors many
+	// others use. It is less than each long wait of the daemons, so that a gang that waits for one
+	// shows.
 	busyPause = 8 * time.Second
 	// busyMedian bounds the median of those pauses: a failure that costs other gangs time does so
 	// each time, and the machine's other users only now and then.

@@ -212,7 +212,8 @@ func (g *Guest) start() (*running, error) {
 	command := exec.Command(g.kernel.program, args...)
 	command.Stdout, command.Stderr, command.ExtraFiles = console, console, files
 	command.Env = append(os.Environ(), "TMPDIR="+memoryDir(g.dir))
-	// A kernel that is killed leaves its processes; the end of a name space of process numbers ends them all.
+	// A kernel that is killed leaves its processes; the end of a name space of process numbers ends
+	// them all.
 	command.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID, Setpgid: true, Pdeathsig: unix.SIGKILL}
 	if os.Getuid() != 0 {
 		command.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER

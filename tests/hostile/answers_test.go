@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// untaken answers of largeJob bytes are asked for on askers connections, and not taken: together
-	// four times what the server may need.
+	// untaken answers of largeJob bytes are asked for on askers connections, and not taken:
+	// together four times what the server may need.
 	untaken, askers = 1200, 8
 	largeJob        = 12 * 120_000
 )
@@ -46,8 +46,8 @@ func (s *scene) untaken(t *testing.T) {
 	s.Cancel(id)
 }
 
-// playUntaken submits a large job, tells its number, asks for it very often, and tells how often. It
-// takes no answer.
+// playUntaken submits a large job, tells its number, asks for it very often, and tells how often.
+// It takes no answer.
 func playUntaken() error {
 	spec := shortJob("large")
 	spec.Argv = []string{"/bin/sh", "-c", "exec sleep 3600"}

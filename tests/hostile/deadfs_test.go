@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// A file system that does not answer, as that of a dead file server, keeps the jobs of those who use
-// it from starting, and nobody else's: also the agent can be ended and started again, which nobody
-// could if a thread of it waited there.
+// A file system that does not answer, as that of a dead file server, keeps the jobs of those who
+// use it from starting, and nobody else's: also the agent can be ended and started again, which
+// nobody could if a thread of it waited there.
 func TestDeadFileSystem(t *testing.T) {
 	s := &scene{daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})}
 	dir := filepath.Join(s.Dir, "dead")

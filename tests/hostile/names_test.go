@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// lookupJobs jobs of lookupRanks ranks each ask for lookups names at once: together more than any
-	// queue of one job may hold, each job less.
+	// lookupJobs jobs of lookupRanks ranks each ask for lookups names at once: together more than
+	// any queue of one job may hold, each job less.
 	lookupJobs, lookupRanks, lookups = 3, 60, 120
 	// greedyRanks ask for all that a rank may, together for more than the ranks of a node may.
 	greedyRanks = pmi.MaxAsked/pmi.MaxHeld + 1
@@ -29,8 +29,8 @@ const (
 )
 
 // Ranks that flood the leader with requests about names end their own jobs at most: the node stays
-// up, also when it repeats all of them to a leader that was silent, others' jobs run, and nothing is
-// left.
+// up, also when it repeats all of them to a leader that was silent, others' jobs run, and nothing
+// is left.
 func TestNameFlood(t *testing.T) {
 	s := &scene{daemonstest.NewScene(t, daemons.Options{Bin: bin, Nodes: 1, Grace: time.Second})}
 	f := &flood{scene: s, dir: filepath.Join(s.Dir, "flood")}

@@ -36,8 +36,8 @@ const (
 	silent, slow = 1000, 200
 	// burst jobs are submitted by burstClients at once; of the first early of them is told.
 	burst, burstClients, early = 10000, 64, 2000
-	// look is how long a method that only looks, or does no harm, is listened to: it may wait for the
-	// end of a job. The others are to refuse, within served.
+	// look is how long a method that only looks, or does no harm, is listened to: it may wait for
+	// the end of a job. The others are to refuse, within served.
 	look = 2 * time.Second
 )
 

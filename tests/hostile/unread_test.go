@@ -11,8 +11,9 @@ import (
 )
 
 const (
-	// unread connections make unreadCalls calls each, and pinging ones send unreadPings pings, of which
-	// the kernel takes the answers to 11,000. Without bounds the server would need 700 MB for the calls.
+	// unread connections make unreadCalls calls each, and pinging ones send unreadPings pings, of
+	// which the kernel takes the answers to 11,000. Without bounds the server would need 700 MB for
+	// the calls.
 	unread, unreadCalls  = 800, 128
 	pinging, unreadPings = 60, 18_000
 	// taken bounds how long the server may take to take it all, or to end the connection.
@@ -24,8 +25,8 @@ const (
 	literalField                           = 0
 )
 
-// unread has a user make calls without end and read nothing, not even refusals. The server keeps few
-// of them, and others are served.
+// unread has a user make calls without end and read nothing, not even refusals. The server keeps
+// few of them, and others are served.
 func (s *scene) unread(t *testing.T) {
 	flood := start(t, s.Cluster, eve, "unread")
 	if n := flood.number(); n != unread+pinging {

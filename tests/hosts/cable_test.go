@@ -45,8 +45,8 @@ func (s *site) cable(t *testing.T) {
 	s.in(t)
 }
 
-// submissions returns the number of jobs that are submitted during a cut. They take seconds, for which
-// a short cut would last.
+// submissions returns the number of jobs that are submitted during a cut. They take seconds, for
+// which a short cut would last.
 func submissions(c cut) int {
 	if c.long {
 		return acknowledged
@@ -106,7 +106,8 @@ func (s *site) cutOff(h *host, length time.Duration, during func()) {
 	<-pulled.C
 }
 
-// refuses runs a program on a host without a leader: its user gets a sentence, and can wait or end it.
+// refuses runs a program on a host without a leader: its user gets a sentence, and can wait or end
+// it.
 func (h *host) refuses() {
 	h.t.Helper()
 	if out, ok := h.try("timeout --signal INT 15 scrun -n 1 true"); ok || !strings.Contains(out, "no majority is in contact") {

@@ -9,7 +9,8 @@ import (
 const (
 	// clockOff is by how much a clock is ahead.
 	clockOff = 10 * time.Minute
-	// clockBehind is by how much it is behind: it is before the beginning of the cluster's certificates.
+	// clockBehind is by how much it is behind: it is before the beginning of the cluster's
+	// certificates.
 	clockBehind = 2 * time.Hour
 )
 

@@ -56,8 +56,9 @@ systemctl start score-server`)
 	other.await("[ $(scored server list | grep -c healthy) = 3 ]")
 }
 
-// readOnlyDisk has the kernel find an error in the file system of the state of the server that leads, as
-// it does of a disk that fails. Another one leads, and the server comes back after the repair.
+// readOnlyDisk has the kernel find an error in the file system of the state of the server that
+// leads, as it does of a disk that fails. Another one leads, and the server comes back after the
+// repair.
 func (s *site) readOnlyDisk(h, other *host) {
 	s.t.Helper()
 	h.must("mount -o remount,errors=remount-ro " + state + ` && device=$(findmnt --noheadings --output SOURCE ` + state + `) &&

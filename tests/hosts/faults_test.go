@@ -81,8 +81,8 @@ sed -i -e 's/^#level = .*/level = "debug"/' -e 's/^#warm_stewards = .*/warm_stew
 	h.await("! " + status + "';'")
 }
 
-// hangs stops the server of a host. It gives no sign of life, and the service manager starts another
-// one.
+// hangs stops the server of a host. It gives no sign of life, and the service manager starts
+// another one.
 func (s *site) hangs(h *host) {
 	s.t.Helper()
 	const restarts = "systemctl show -p NRestarts --value score-server"

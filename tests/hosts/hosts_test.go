@@ -82,8 +82,8 @@ func (s *site) leader(h *host) (leader, follower *host) {
 	return leader, follower
 }
 
-// TestHosts makes a cluster of three hosts, of an earlier version if all is tried. Each subtest but the
-// last leaves it as it was.
+// TestHosts makes a cluster of three hosts, of an earlier version if all is tried. Each subtest but
+// the last leaves it as it was.
 func TestHosts(t *testing.T) {
 	if !*short && !*all {
 		t.Skip("three hosts in guests take the whole machine: make hosts, and a short form in .ci/run")

@@ -9,9 +9,9 @@ import (
 // hungFor is for how long an agent is stopped: a little less than the watchdog waits.
 const hungFor = 25 * time.Second
 
-// hung stops the agent of a host under jobs that take turns. They go on afterwards if the node may be
-// silent for so long. If not they are lost, and the service manager starts another agent, which ends
-// their ranks. Jobs on the other hosts go on meanwhile.
+// hung stops the agent of a host under jobs that take turns. They go on afterwards if the node may
+// be silent for so long. If not they are lost, and the service manager starts another agent, which
+// ends their ranks. Jobs on the other hosts go on meanwhile.
 func (s *site) hung(*testing.T) {
 	leader, h := s.leader(s.hosts[0])
 	elsewhere := leader.must("scrun -d -o /tmp/out -N 2 -n 2 -w " + strings.Join(s.namesBut(h), ",") + " sleep 2000")

@@ -104,8 +104,8 @@ const (
 	before  = "earlier"
 )
 
-// makePackage builds into a directory the Debian package of the programs in binaries, an MPI program, and one
-// that uses channels.
+// makePackage builds into a directory the Debian package of the programs in binaries, an MPI
+// program, and one that uses channels.
 func makePackage(ctx context.Context, dir string) error {
 	commands := [][]string{
 		{"../../packaging/deb/build", filepath.Join(dir, present), "1", binaries},

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// remove adds a host while a job runs, cuts its power, drains hosts, and removes the new one, lets it
-// join again, and removes it for good. A job on the other hosts goes on.
+// remove adds a host while a job runs, cuts its power, drains hosts, and removes the new one, lets
+// it join again, and removes it for good. A job on the other hosts goes on.
 func (s *site) remove(t *testing.T) {
 	first, _ := s.leader(s.hosts[0])
 	job := first.must("scrun -d -o /tmp/out -w host1,host2 -N 2 -n 2 sleep 1000")
@@ -44,8 +44,8 @@ func (s *site) remove(t *testing.T) {
 	first.must("scored job list | grep -E '^" + job + " .*running' && scored job cancel " + job)
 }
 
-// computePower cuts the power of a host without a server under a job, which is lost. The host comes back
-// by itself.
+// computePower cuts the power of a host without a server under a job, which is lost. The host comes
+// back by itself.
 func (s *site) computePower(first, h *host) {
 	s.t.Helper()
 	lost := first.must("scrun -d -o /tmp/lost.out -w host3,host4 -N 2 -n 2 sleep 2000")

@@ -137,8 +137,8 @@ func linesOf(t *testing.T, file, section string) (lines []string) {
 // overSSH matches a line whose last command is run on another host.
 var overSSH = regexp.MustCompile(`^(?:(.*) \| )?ssh (host\d) (.*)$`)
 
-// types types a line of a page at a host, as root in its home directory, and returns its output, which
-// is as it should be.
+// types types a line of a page at a host, as root in its home directory, and returns its output,
+// which is as it should be.
 func (s *site) types(h *host, line string) string {
 	s.t.Helper()
 	return s.typesAs(h, line, "")

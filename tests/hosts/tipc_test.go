@@ -8,8 +8,8 @@ import (
 // tipcDevice is what guests call eth0.
 const tipcDevice = "vec0"
 
-// tipc has channels go between the hosts by TIPC, as the page says, also after a reboot and without a
-// bearer, and then by UDP again.
+// tipc has channels go between the hosts by TIPC, as the page says, also after a reboot and without
+// a bearer, and then by UDP again.
 func (s *site) tipc(t *testing.T) {
 	first, rebooted := s.leader(s.hosts[0])
 	first.must("modprobe tipc && tipc bearer enable media eth device " + tipcDevice) // the unit is content with it
@@ -54,8 +54,8 @@ func (s *site) reached(first *host) {
 	}
 }
 
-// exchangeTries is how often the program may fail since a host stood still for ten seconds, for which
-// its ranks are taken for dead.
+// exchangeTries is how often the program may fail since a host stood still for ten seconds, for
+// which its ranks are taken for dead.
 const exchangeTries = 3
 
 // exchange runs a program that sends messages between all hosts.
@@ -73,8 +73,8 @@ func (s *site) exchange(h *host) {
 	s.t.Errorf("in each of %d runs a rank was taken for dead", exchangeTries)
 }
 
-// link sets what carries the messages of channels. It waits until the disk has the file: a later test
-// cuts the power.
+// link sets what carries the messages of channels. It waits until the disk has the file: a later
+// test cuts the power.
 func (s *site) link(h *host, kind string) {
 	s.t.Helper()
 	h.must(`sed -i 's/^#*link = .*/link = "` + kind + `"/' /etc/score/score.toml && sync -f /etc/score/score.toml`)

@@ -58,8 +58,8 @@ func (s *site) versions(h *host, upgraded int) {
 	}
 }
 
-// leave removes the package from a host and installs it again, and at last takes this host out of the
-// cluster and purges the package.
+// leave removes the package from a host and installs it again, and at last takes this host out of
+// the cluster and purges the package.
 func (s *site) leave(*testing.T) {
 	first, h := s.leader(s.hosts[0])
 	s.mark()
@@ -83,7 +83,8 @@ func (s *site) removePackage(first, h *host) {
 	s.allWell(first)
 }
 
-// purge takes a host out of the cluster, which goes on, and removes all that the package has brought.
+// purge takes a host out of the cluster, which goes on, and removes all that the package has
+// brought.
 func (s *site) purge(first, h *host) {
 	s.t.Helper()
 	s.typesAs(first, "scored node drain host4", h.name)

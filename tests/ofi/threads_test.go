@@ -27,8 +27,8 @@ func runAlone(t *testing.T, source, before string) string {
 	return string(out)
 }
 
-// TestMonitorWakesSeldom: of the threads of Go's runtime, the monitor's timers may be late, and those
-// of no other thread.
+// TestMonitorWakesSeldom: of the threads of Go's runtime, the monitor's timers may be late, and
+// those of no other thread.
 func TestMonitorWakesSeldom(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("the kernel shows the slack of other threads to root; run as root")

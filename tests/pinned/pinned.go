@@ -52,8 +52,8 @@ func Scripts(t *testing.T, pattern string, play func(t *testing.T, script string
 	}
 }
 
-// Commands gives a script back with its output as it is. In the script, what came of a line
-// "> WORDS..." stands below it; comments begin with #. Run executes the words and writes to out what
+// Commands gives a script back with its output as it is. In the script, what came of a line ">
+// WORDS..." stands below it; comments begin with #. Run executes the words and writes to out what
 // they say. If there is a state, it follows each command that changed it.
 func Commands(text string, out *strings.Builder, state func() string, run func(words []string)) string {
 	shown := ""

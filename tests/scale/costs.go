@@ -25,8 +25,8 @@ type Costs struct {
 	Machine string        // on which
 	Date    string        // as 2006-01-02
 	Slice   time.Duration // of the gangs that took turns
-	// Staying are the switches of gangs whose contexts stay on their channels, Scarce those of gangs
-	// whose channels do not fit together, so that each leaves the network with its gang.
+	// Staying are the switches of gangs whose contexts stay on their channels, Scarce those of
+	// gangs whose channels do not fit together, so that each leaves the network with its gang.
 	Staying, Scarce Switches
 	// Message is half of a heartbeat's round trip: the way of a message between leader and agent.
 	Message histogram.Histogram

@@ -43,14 +43,14 @@
 //
 // # Ranks with transports
 //
-// In the worlds of kind [Transports], which are clusters as well, ranks do rendezvous, puts, gets and
-// atomics of up to 4 MiB in place of sending messages (transport.go and its neighbours). Real are the
-// machines of package pm/uct, order and pull; the simulator's is what pm/uct has around them. Each
-// message of a transport is a message of its context, through images, drivers and switches. Bulk
-// datagrams go by the network straight to sockets that hold them while a process stands still, as
-// much as there is room for. Gangs leave in the middle of each kind of operation; memory is taken
-// away while it is read, and used for something else. Each byte has the number of the operation that
-// wrote it, so a byte that is lost, doubled, late or another's is seen.
+// In the worlds of kind [Transports], which are clusters as well, ranks do rendezvous, puts, gets
+// and atomics of up to 4 MiB in place of sending messages (transport.go and its neighbours). Real
+// are the machines of package pm/uct, order and pull; the simulator's is what pm/uct has around
+// them. Each message of a transport is a message of its context, through images, drivers and
+// switches. Bulk datagrams go by the network straight to sockets that hold them while a process
+// stands still, as much as there is room for. Gangs leave in the middle of each kind of operation;
+// memory is taken away while it is read, and used for something else. Each byte has the number of
+// the operation that wrote it, so a byte that is lost, doubled, late or another's is seen.
 //
 // What is not here: two processors in one image at the same moment, a driver killed between two
 // stores of one frame's acceptance (channels/drive has the test), ranks of one node among each

@@ -34,8 +34,8 @@ func TestPlantedBugsInTransports(t *testing.T) {
 	}
 }
 
-// TestTransportWorlds: gangs are stopped in the middle of each kind of operation, with few channels and
-// with many, and bulk datagrams are lost, and come while their process stands still.
+// TestTransportWorlds: gangs are stopped in the middle of each kind of operation, with few channels
+// and with many, and bulk datagrams are lost, and come while their process stands still.
 func TestTransportWorlds(t *testing.T) {
 	const worlds = 150
 	midway := map[bool]*[operationKinds]int{false: {}, true: {}}

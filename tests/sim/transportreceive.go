@@ -149,8 +149,8 @@ func (t *transport) onFetched(c *call, s *transportMessage) {
 	t.forget(c)
 }
 
-// onSent notes that a piece was sent, or why it was not. The pull may have ended: the answer to a probe
-// crosses frames.
+// onSent notes that a piece was sent, or why it was not. The pull may have ended: the answer to a
+// probe crosses frames.
 func (t *transport) onSent(p *transportPeer, s *transportMessage) {
 	c := t.calls[s.id-1]
 	if c == nil || c.peer != p || c.pull == nil || c.token != s.token && !t.bugs.earlyNumbers {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Mount mounts an empty file system over a directory until the test ends. The options are tmpfs(5)'s, as
-// "size=4m,mode=700". Where nobody can mount one, the test is skipped.
+// Mount mounts an empty file system over a directory until the test ends. The options are
+// tmpfs(5)'s, as "size=4m,mode=700". Where nobody can mount one, the test is skipped.
 func Mount(t *testing.T, dir, options string) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -1,5 +1,5 @@
-// Package socketdir makes directories for sockets of tests: the kernel allows their paths 107 bytes,
-// and those of testing.T.TempDir are longer.
+// Package socketdir makes directories for sockets of tests: the kernel allows their paths 107
+// bytes, and those of testing.T.TempDir are longer.
 package socketdir
 
 import (

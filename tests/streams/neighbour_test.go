@@ -95,8 +95,8 @@ func compareFlood(s *daemonstest.Scene, cpus int, pass func(bytes int), endNeigh
 	}
 }
 
-// passBurst passes what may come at once, and returns the bytes per second of its first part. A busy
-// machine makes one step slow; the burst is over when two in a row are.
+// passBurst passes what may come at once, and returns the bytes per second of its first part. A
+// busy machine makes one step slow; the burst is over when two in a row are.
 func passBurst(t *testing.T, cpus int, pass func(bytes int)) (first float64) {
 	t.Helper()
 	slow := 0

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxStuck is the number of streams that stand still in each direction beside one that must not,
-	// where there are CPUs for them.
+	// maxStuck is the number of streams that stand still in each direction beside one that must
+	// not, where there are CPUs for them.
 	maxStuck = 50
 	// taken is how much each of them has taken before it counts as stuck: together several
 	// times the megabyte that a connection between daemons once held for all of its streams.

@@ -29,8 +29,8 @@ const (
 )
 
 // startCluster runs `scored dev` with a number of nodes, and of channels of each, until the script
-// ends, and points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`. Without
-// CAP_SYS_ADMIN its jobs have the host's /dev/shm: `cluster --nodes 2 --no-sys-admin`.
+// ends, and points SCORE_SOCKET at it: `cluster --nodes 2`, `cluster --nodes 2 --channels 40`.
+// Without CAP_SYS_ADMIN its jobs have the host's /dev/shm: `cluster --nodes 2 --no-sys-admin`.
 func startCluster(ts *testscript.TestScript, neg bool, args []string) {
 	work := ts.Getenv("WORK")
 	var output bytes.Buffer
@@ -104,8 +104,8 @@ func crash(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// killAndWait returns when the process has ended: on a busy machine that takes a while, and an agent
-// cannot know before.
+// killAndWait returns when the process has ended: on a busy machine that takes a while, and an
+// agent cannot know before.
 func killAndWait(pid int) error {
 	if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return err // one may go by itself because another was killed

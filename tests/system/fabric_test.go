@@ -20,8 +20,8 @@ var fabricLibraries = sync.OnceValues(func() (dir string, err error) {
 	return dir, os.Chmod(dir, 0o755)
 })
 
-// buildLibraries has the script's scrun find the libraries of --fabric pm, of this tree: `libraries`.
-// SCORE_LIB is the folder with their headers.
+// buildLibraries has the script's scrun find the libraries of --fabric pm, of this tree:
+// `libraries`. SCORE_LIB is the folder with their headers.
 func buildLibraries(ts *testscript.TestScript, neg bool, args []string) {
 	dir, err := fabricLibraries()
 	ts.Check(err)

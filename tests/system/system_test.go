@@ -25,8 +25,8 @@ const scriptTimeout = 120 * time.Second
 // untilTimeout bounds one wait for a state.
 const untilTimeout = 60 * time.Second
 
-// longPrograms has the scripts programs and fabric-programs run more programs, at the sizes that they
-// were made for.
+// longPrograms has the scripts programs and fabric-programs run more programs, at the sizes that
+// they were made for.
 var longPrograms = flag.Bool("programs.long", false, "run the programs of Debian's archive at their usual sizes, for minutes")
 
 var update = flag.Bool("update", false, "rewrite the expected output in the scripts")

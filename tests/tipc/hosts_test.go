@@ -44,8 +44,8 @@ func (h *host) await(command string) {
 	h.t.Fatalf("never: %s: %v\n%s", command, err, said.Stdout)
 }
 
-// awaited bounds the wait for one thing: the start of a job takes seconds in guests that are busy, and
-// many times that where the machine is busy with others.
+// awaited bounds the wait for one thing: the start of a job takes seconds in guests that are busy,
+// and many times that where the machine is busy with others.
 const awaited = 2 * time.Minute
 
 // started runs a command until the guest ends.
@@ -127,8 +127,8 @@ func (h *host) tolerance(silence int) {
 	h.must(fmt.Sprintf("tipc link list | sed -n 's/: up$//p' | grep -v broadcast | while read l; do tipc link set tolerance %d link $l; done", silence))
 }
 
-// TestTwoHosts: two gangs of two hosts take turns and exchange messages by TIPC. Some are
-// lost, while the cable is pulled for a second, in the middle of switches: the link goes down, and all
+// TestTwoHosts: two gangs of two hosts take turns and exchange messages by TIPC. Some are lost,
+// while the cable is pulled for a second, in the middle of switches: the link goes down, and all
 // names of the other host with it. Then the agents' links differ.
 func TestTwoHosts(t *testing.T) {
 	if testing.Short() {

@@ -1,5 +1,6 @@
-// Package tracer holds processes of tests where they exit, as a debugger does that has stopped there:
-// killed ones stand still too, and no further signal reaches them, until their tracer has ended.
+// Package tracer holds processes of tests where they exit, as a debugger does that has stopped
+// there: killed ones stand still too, and no further signal reaches them, until their tracer has
+// ended.
 package tracer
 
 import (
@@ -51,8 +52,8 @@ func trace(pid int) int {
 	}
 }
 
-// Hold traces a process from another one, with the user and group ids of a credential, from now on. The
-// process that Hold returns is the tracer. It ends with the test.
+// Hold traces a process from another one, with the user and group ids of a credential, from now on.
+// The process that Hold returns is the tracer. It ends with the test.
 func Hold(t testing.TB, pid int, user *syscall.Credential) *exec.Cmd {
 	t.Helper()
 	tracer := exec.Command("/proc/self/exe")

@@ -1,7 +1,8 @@
-// Traffic has all ranks of a job do everything that the messaging stack can do with all others, round
-// after round, and checks each byte and each sum: tagged messages of all lengths up to -long both
-// ways, puts and gets of windows and of other memory, one by one and all at once, fetch-and-adds to a
-// counter of rank 0. It ends with an error if anything is lost, doubled, changed, or out of order.
+// Traffic has all ranks of a job do everything that the messaging stack can do with all others,
+// round after round, and checks each byte and each sum: tagged messages of all lengths up to -long
+// both ways, puts and gets of windows and of other memory, one by one and all at once,
+// fetch-and-adds to a counter of rank 0. It ends with an error if anything is lost, doubled,
+// changed, or out of order.
 //
 //	scrun -N 2 -n 4 traffic -rounds 5
 package main

@@ -48,9 +48,9 @@ func (u *under) wait() error {
 	return u.err
 }
 
-// together has everything under way at once: to each other rank a put, a get of the same bytes, a put
-// over them, and an add to the counter. Each operation sees what was begun before it, and nothing of
-// what was begun after it.
+// together has everything under way at once: to each other rank a put, a get of the same bytes, a
+// put over them, and an add to the counter. Each operation sees what was begun before it, and
+// nothing of what was begun after it.
 func (r *rank) together(round int) error {
 	me := r.iface.Rank()
 	u := under{rank: r}

@@ -49,8 +49,8 @@ type work struct {
 	lines    *daemonstest.Program
 }
 
-// begin starts jobs by the programs of a directory: one is detached, one only waits, one writes all the
-// time, and two exchange messages, by channels and by MPI over channels.
+// begin starts jobs by the programs of a directory: one is detached, one only waits, one writes all
+// the time, and two exchange messages, by channels and by MPI over channels.
 func (s *scene) begin(dir string) *work {
 	s.T.Helper()
 	now := s.Bin
@@ -150,9 +150,9 @@ func (w *work) joinsAgain(server *daemons.Daemon) *daemons.Daemon {
 	return again
 }
 
-// TestEarlierBuild upgrades daemons of an earlier version under its jobs: followers, the leader, then
-// the agents. The first of each kind goes back once, as after an upgrade that its administrator
-// regrets.
+// TestEarlierBuild upgrades daemons of an earlier version under its jobs: followers, the leader,
+// then the agents. The first of each kind goes back once, as after an upgrade that its
+// administrator regrets.
 func TestEarlierBuild(t *testing.T) {
 	dir := earlierBuild(t)
 	s := newScene(t, daemons.Options{ServerBin: dir, AgentBin: dir, Nodes: 2, Servers: 3})

@@ -10,8 +10,8 @@ const (
 	// the slots fall into different sets of a cache.
 	SlotBytes = 65536 + 9*lineBytes
 
-	// ArenaBytes bounds the bytes of one flush: a few of the longest datagrams, and little enough to
-	// stay in a second-level cache between the writer and the kernel.
+	// ArenaBytes bounds the bytes of one flush: a few of the longest datagrams, and little enough
+	// to stay in a second-level cache between the writer and the kernel.
 	ArenaBytes = 4 * 65536
 	// lineBytes: datagrams start at cache lines.
 	lineBytes = 64

@@ -2,8 +2,8 @@ package mmsg
 
 import "testing"
 
-// A stream doubles the batch with each full call but the first; a gap ends that, and a look in vain the
-// stream.
+// A stream doubles the batch with each full call but the first; a gap ends that, and a look in vain
+// the stream.
 func TestReceiveSize(t *testing.T) {
 	var r ReceiveSize
 	for i, step := range []struct{ got, size int }{

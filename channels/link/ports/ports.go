@@ -20,8 +20,8 @@ type Port interface {
 	Descriptor() int
 }
 
-// Open makes a port of a socket that package udp or tipc has opened, and owns the file from then on,
-// unless there is an error.
+// Open makes a port of a socket that package udp or tipc has opened, and owns the file from then
+// on, unless there is an error.
 func Open(file *os.File) (Port, error) {
 	t, err := TransportOf(file)
 	if err != nil {
@@ -36,9 +36,9 @@ func Open(file *os.File) (Port, error) {
 // errNoBulk: there are no sockets for bulk datagrams beside those of TIPC.
 var errNoBulk = errors.New("ports: the link has no bulk datagrams")
 
-// OpenBulk makes a Bulk beside a port, of a socket that udp.ListenBulk has opened, which it owns from
-// then on unless there is an error, or of one of its own if it is nil. The error is the system's, or
-// says that the link has none.
+// OpenBulk makes a Bulk beside a port, of a socket that udp.ListenBulk has opened, which it owns
+// from then on unless there is an error, or of one of its own if it is nil. The error is the
+// system's, or says that the link has none.
 func OpenBulk(p Port, socket *os.File) (link.Bulk, error) {
 	u, ok := p.(*udp.Port)
 	if !ok {

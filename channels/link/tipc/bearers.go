@@ -35,8 +35,8 @@ func Bearers() (names []string, err error) {
 	return names, nil
 }
 
-// Network returns the kernel's network id. Nodes with different ones do not reach each other, though
-// their bearers are on one network.
+// Network returns the kernel's network id. Nodes with different ones do not reach each other,
+// though their bearers are on one network.
 func Network() (id uint32, err error) {
 	err = list(commandNet, func(b []byte) (err error) {
 		id, err = networkID(b)

@@ -125,8 +125,8 @@ func TestUnboundName(t *testing.T) {
 	}
 }
 
-// TestEachReceives: what is sent to a name comes to each that has bound it, so that a squatter takes
-// nothing away.
+// TestEachReceives: what is sent to a name comes to each that has bound it, so that a squatter
+// takes nothing away.
 func TestEachReceives(t *testing.T) {
 	needKernel(t)
 	name := newName()

@@ -20,8 +20,8 @@ type Port struct {
 
 var _ link.Port = (*Port)(nil)
 
-// New makes a port of a socket, such as [Listen] opens, and owns the file from then on, unless there
-// is an error.
+// New makes a port of a socket, such as [Listen] opens, and owns the file from then on, unless
+// there is an error.
 func New(file *os.File) (*Port, error) {
 	raw, err := file.SyscallConn()
 	if err != nil {

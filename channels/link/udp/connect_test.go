@@ -52,8 +52,8 @@ func TestConnected(t *testing.T) {
 	}
 }
 
-// batches sends several datagrams at once, to b through the connected socket, and to b and c through
-// the other one.
+// batches sends several datagrams at once, to b through the connected socket, and to b and c
+// through the other one.
 func batches(t *testing.T, a, b, c *Port, conn link.Address) {
 	t.Helper()
 	for i := range 5 {

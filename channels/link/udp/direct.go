@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// directPages is of how many pages a datagram has bytes that are sent from where they lie: it has
-	// 17 parts in the kernel, and its header may be two of them.
+	// directPages is of how many pages a datagram has bytes that are sent from where they lie: it
+	// has 17 parts in the kernel, and its header may be two of them.
 	directPages = 15
 	// minDirect is how many bytes it has at least: for fewer, two system calls more take as long as
 	// the copy.

@@ -127,7 +127,8 @@ func TestDirectOther(t *testing.T) {
 	}
 }
 
-// TestDirectFails: if the system cannot send bytes from where they lie the next datagrams are whole.
+// TestDirectFails: if the system cannot send bytes from where they lie the next datagrams are
+// whole.
 func TestDirectFails(t *testing.T) {
 	for name, spoil := range map[string]func(*testing.T, *Bulk, []byte){
 		"no memory": func(t *testing.T, b *Bulk, data []byte) {

@@ -132,9 +132,10 @@ func (b *Bulk) sendParts(to *link.Address, head *[link.BulkBytes]byte, data []by
 	return err
 }
 
-// sendHead sends a header to which size bytes are added before the datagram leaves. The kernel would
-// compute the checksum of such a datagram at once, where it leaves that of one which comes whole to
-// the adapter. If it is to cut the datagram it does so here, too; it is told of one segment.
+// sendHead sends a header to which size bytes are added before the datagram leaves. The kernel
+// would compute the checksum of such a datagram at once, where it leaves that of one which comes
+// whole to the adapter. If it is to cut the datagram it does so here, too; it is told of one
+// segment.
 func (b *Bulk) sendHead(head *[link.BulkBytes]byte, size int) unix.Errno {
 	b.iov[0].Base = &head[0]
 	b.iov[0].SetLen(len(head))

@@ -55,7 +55,8 @@ func (c *caller) completeJobs(which offered) cobra.CompletionFunc {
 	return c.completeJobsFrom(0, math.MaxInt, which)
 }
 
-// completeJobsFrom completes job numbers as the arguments from first to last, which is not included.
+// completeJobsFrom completes job numbers as the arguments from first to last, which is not
+// included.
 func (c *caller) completeJobsFrom(first, last int, which offered) cobra.CompletionFunc {
 	return func(command *cobra.Command, arguments []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(arguments) < first || len(arguments) >= last {
@@ -76,8 +77,8 @@ func (c *caller) completeJobsFrom(first, last int, which offered) cobra.Completi
 	}
 }
 
-// latestJobs returns the jobs that came in time: those that have not ended, then the others; of both
-// the latest first, as they are the ones that users ask about.
+// latestJobs returns the jobs that came in time: those that have not ended, then the others; of
+// both the latest first, as they are the ones that users ask about.
 func latestJobs(ctx context.Context, daemon *client.Client, which offered) (jobs []*scorev1.Job) {
 	for job, err := range daemon.ListJobs(ctx, &scorev1.ListJobsRequest{All: bool(which), Limit: maxCompleted}) {
 		if err != nil {

@@ -78,8 +78,8 @@ SIGTERM before.
 	})
 }
 
-// withChosen completes a command that does something with each of the jobs that are named or chosen, of
-// those in some states (nil: that have not ended).
+// withChosen completes a command that does something with each of the jobs that are named or
+// chosen, of those in some states (nil: that have not ended).
 func (c *caller) withChosen(
 	command *cobra.Command, choice *jobChoice, states []scorev1.JobState,
 	act func(ctx context.Context, jobs scorev1connect.JobServiceClient, id uint64) error,

@@ -110,8 +110,8 @@ const (
 	noUserList      = "users are those of the hosts; 'scored user set' sets their roles, shares and limits"
 )
 
-// NoCommand refuses arguments as cmdline.NoArgs does. For a word of another system it says what does
-// the same here.
+// NoCommand refuses arguments as cmdline.NoArgs does. For a word of another system it says what
+// does the same here.
 func NoCommand(command *cobra.Command, arguments []string) error {
 	if len(arguments) > 0 {
 		if instead := foreign[command.CommandPath()][arguments[0]]; instead != "" {

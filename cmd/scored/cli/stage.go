@@ -109,8 +109,8 @@ func printStagedJSON(out io.Writer, reply *scorev1.ListStagedResponse) error {
 	}{staged, nonNil(reply.GetSilent()), nonNil(reply.GetUnconnected())})
 }
 
-// warnOfMissing names the nodes without a connection, whose files are not "listed" or "removed", and
-// those that did not answer.
+// warnOfMissing names the nodes without a connection, whose files are not "listed" or "removed",
+// and those that did not answer.
 func warnOfMissing(errors io.Writer, reply *scorev1.ListStagedResponse, done string) {
 	switch nodes := reply.GetUnconnected(); len(nodes) {
 	case 0:

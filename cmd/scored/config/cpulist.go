@@ -14,7 +14,8 @@ const maxCPU = 1 << 16
 // notation: "1-3,8".
 type CPUList []int
 
-// UnmarshalText implements encoding.TextUnmarshaler. TOML's decoder calls it for anything but a list.
+// UnmarshalText implements encoding.TextUnmarshaler. TOML's decoder calls it for anything but a
+// list.
 func (c *CPUList) UnmarshalText(text []byte) error {
 	list := CPUList{}
 	for part := range strings.SplitSeq(string(text), ",") {

@@ -122,8 +122,8 @@ const setTwice = "it is set twice"
 // setKey matches a line that sets a key: its name, and the value with what follows it.
 var setKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*([A-Za-z_]+)\s*=\s*(.*?)\s*$`) })
 
-// slip recognizes frequent slips of the syntax. It returns the key of the line and what to do, or ""
-// for others. message is the library's.
+// slip recognizes frequent slips of the syntax. It returns the key of the line and what to do, or
+// "" for others. message is the library's.
 func slip(text []byte, line int, message string) (key, advice string) {
 	lines := strings.Split(string(text), "\n")
 	if line < 1 || line > len(lines) {
@@ -225,8 +225,8 @@ func lineAt(parser *unstable.Parser, node *unstable.Node) int {
 	return parser.Shape(key.Node().Raw).Start.Line
 }
 
-// Write writes a configuration as a file that Load reads. It leaves out what has its default, so that
-// an earlier version, which refuses keys that it does not know, reads the file, too.
+// Write writes a configuration as a file that Load reads. It leaves out what has its default, so
+// that an earlier version, which refuses keys that it does not know, reads the file, too.
 func Write(path string, config Config) error {
 	if key := unwritable(config); key != "" {
 		return fmt.Errorf("%s would not be UTF-8, as all of a configuration file is", key)

@@ -26,8 +26,9 @@ func credentials(c config.Cluster, role pki.Role, name string) (*pki.Credentials
 	return loaded, dir, err
 }
 
-// serverAddresses returns the servers in the configuration, then those that the daemon's token named:
-// joining does not change a configuration that sets keys, and the servers in it may all be gone.
+// serverAddresses returns the servers in the configuration, then those that the daemon's token
+// named: joining does not change a configuration that sets keys, and the servers in it may all be
+// gone.
 func serverAddresses(c config.Config, certificates string) []string {
 	addresses := c.Agent.Servers
 	if certificates == "" {

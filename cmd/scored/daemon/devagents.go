@@ -146,8 +146,9 @@ func (c *devCluster) startAgent(ctx context.Context, self string, node devNode) 
 	return agent, nil
 }
 
-// agentSettings returns the configuration of a node's agent. If nodes divide the machine, their jobs
-// have the host's IPC namespace: UCX uses shared memory between two nodes only if they have the same.
+// agentSettings returns the configuration of a node's agent. If nodes divide the machine, their
+// jobs have the host's IPC namespace: UCX uses shared memory between two nodes only if they have
+// the same.
 func (c *devCluster) agentSettings(node devNode) config.Config {
 	settings, divided := c.config, len(c.plan) > 1
 	settings.Agent.Name = node.name

@@ -36,8 +36,8 @@ func (r readable) EncodeEntry(entry zapcore.Entry, fields []zapcore.Field) (*buf
 	return line, nil
 }
 
-// readableField escapes the bytes of a field's text that are not UTF-8. The encoder writes fields as
-// JSON, with escapes for control characters of ASCII; EncodeEntry escapes the others.
+// readableField escapes the bytes of a field's text that are not UTF-8. The encoder writes fields
+// as JSON, with escapes for control characters of ASCII; EncodeEntry escapes the others.
 func readableField(field zapcore.Field) zapcore.Field {
 	switch field.Type {
 	case zapcore.StringType:

@@ -124,8 +124,8 @@ func TestSweepOfNothing(t *testing.T) {
 	}
 }
 
-// TestSilentNode: the node is in the server's process, so a machine that is too busy for its heartbeats is
-// no reason to end the job.
+// TestSilentNode: the node is in the server's process, so a machine that is too busy for its
+// heartbeats is no reason to end the job.
 func TestSilentNode(t *testing.T) {
 	inOwnDir(t)
 	daemon, stop := start(t)

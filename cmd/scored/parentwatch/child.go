@@ -39,7 +39,8 @@ func (l *Line) watch() {
 	close(l.gone)
 }
 
-// Ready reports to the parent that the child is ready, with a text that the parent gets from ReadyText.
+// Ready reports to the parent that the child is ready, with a text that the parent gets from
+// ReadyText.
 func (l *Line) Ready(text string) { l.send(wordReady, text) }
 
 // Failed reports to the parent, in a sentence, why the child could not start.

@@ -23,8 +23,8 @@ const (
 	// maxLine bounds the child's message: one sentence or one path.
 	maxLine = 4096
 
-	// StopTimeout is the time in which a child must end its jobs and remove its files. Killing a job
-	// takes milliseconds, or a second or two on a machine that is out of memory.
+	// StopTimeout is the time in which a child must end its jobs and remove its files. Killing a
+	// job takes milliseconds, or a second or two on a machine that is out of memory.
 	StopTimeout = 10 * time.Second
 )
 
@@ -40,9 +40,9 @@ type Child struct {
 }
 
 // Start runs command with a line and waits until the child is ready or has failed, or ctx ends. The
-// child gets a session of its own: a ^C at the terminal reaches only the parent, which then stops the
-// child in order, and where the kernel shares processors among sessions (sched(7), "autogroup") the
-// child has a share beside those of the ranks, which have sessions, too.
+// child gets a session of its own: a ^C at the terminal reaches only the parent, which then stops
+// the child in order, and where the kernel shares processors among sessions (sched(7), "autogroup")
+// the child has a share beside those of the ranks, which have sessions, too.
 func Start(ctx context.Context, command *exec.Cmd) (*Child, error) {
 	ours, theirs, err := pair()
 	if err != nil {

@@ -14,8 +14,8 @@ const arrayIndex = "SCORE_ARRAY_INDEX"
 // IsArray reports whether --array was given.
 func (o *Options) IsArray() bool { return len(o.Array.Indexes) > 0 }
 
-// SetIndex makes spec, a job of the array, the one with this index. earlier are the numbers of those before
-// it.
+// SetIndex makes spec, a job of the array, the one with this index. earlier are the numbers of
+// those before it.
 func (o *Options) SetIndex(spec *scorev1.JobSpec, index uint32, earlier []uint64) {
 	spec.Env = IndexEnviron(spec.GetEnv(), index)
 	one := *o
@@ -36,8 +36,8 @@ func IndexEnviron(env []string, index uint32) []string {
 	return environ.Override(env, []string{fmt.Sprintf("%s=%d", arrayIndex, index)})
 }
 
-// checkPattern returns why the pattern cannot name the files of this job, or of the first of an array, or
-// nil.
+// checkPattern returns why the pattern cannot name the files of this job, or of the first of an
+// array, or nil.
 func (o *Options) checkPattern(p filename.Pattern) error {
 	if o.IsArray() {
 		p = p.WithIndex(o.Array.Indexes[0])

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSetIndex: each job of an array has its index in the environment and in the names of its files, and
-// waits for the one that is so many before it.
+// TestSetIndex: each job of an array has its index in the environment and in the names of its
+// files, and waits for the one that is so many before it.
 func TestSetIndex(t *testing.T) {
 	o, err := parse(t, "-d", "-a", "4,7,9%2", "--dependency", "afterok:3", "-i", "/in.%a", "-o", "/out.%3a.%t", "prog")
 	if err != nil {

@@ -9,10 +9,12 @@ import (
 	"strings"
 )
 
-// maxNodeFile bounds the bytes of a file of nodes: the longest list that --nodelist takes has fewer.
+// maxNodeFile bounds the bytes of a file of nodes: the longest list that --nodelist takes has
+// fewer.
 const maxNodeFile = 8 << 20
 
-// parseHosts reads a list of nodes or, if the text has a slash, the file of that name, as srun does.
+// parseHosts reads a list of nodes or, if the text has a slash, the file of that name, as srun
+// does.
 func parseHosts(text string) ([]string, error) {
 	if !strings.Contains(text, "/") {
 		return cmdline.ParseNodes(text)
@@ -32,9 +34,9 @@ func parseHosts(text string) ([]string, error) {
 	return parseNodeFile(string(content))
 }
 
-// parseNodeFile reads the nodes of a file: the first word of each line is a node or a list of nodes. Words
-// behind it, as in mpirun's "n1 slots=4", and comments count for nothing, nor does a node that is named
-// again.
+// parseNodeFile reads the nodes of a file: the first word of each line is a node or a list of
+// nodes. Words behind it, as in mpirun's "n1 slots=4", and comments count for nothing, nor does a
+// node that is named again.
 func parseNodeFile(content string) (nodes []string, err error) {
 	seen := make(map[string]bool)
 	for line := range strings.Lines(content) {

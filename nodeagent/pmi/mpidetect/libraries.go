@@ -39,8 +39,8 @@ var baseLibraries = []string{
 // ldconfig(8).
 const loaderConfig = "/etc/ld.so.conf"
 
-// Find returns the path of a library in LD_LIBRARY_PATH or in the system's directories; "": there is
-// none.
+// Find returns the path of a library in LD_LIBRARY_PATH or in the system's directories; "": there
+// is none.
 func Find(name, libraryPath string) string {
 	dirs := append(directories([]string{libraryPath}, ""), systemDirs...)
 	for _, dir := range append(dirs, loaderDirs(loaderConfig, 0)...) {

@@ -2,8 +2,8 @@ package mpidetect
 
 // Offers returns the interfaces that a launcher offers to a program of the family, unless the user
 // chooses. Scripts, and programs that may run one, are offered both, since it is unknown what they
-// start: each MPI uses its own, and no MPI in Debian is disturbed by the other. A static program may
-// start others, too, as "uv run" and "busybox sh" do.
+// start: each MPI uses its own, and no MPI in Debian is disturbed by the other. A static program
+// may start others, too, as "uv run" and "busybox sh" do.
 func (f Family) Offers() (pmi, pmix bool) {
 	switch f {
 	case MPICH, PMI2:

@@ -27,8 +27,8 @@ const (
 	UnpublishMissed = "cmd=unpublish_result" + infoFailed + " rc=1 msg=service_not_found\n"
 )
 
-// infoFailed is in the refusals of publish and unpublish: older clients (MPICH 3 and its relatives) read
-// info alone, later ones rc alone. Slurm says the same word; hydra says ok.
+// infoFailed is in the refusals of publish and unpublish: older clients (MPICH 3 and its relatives)
+// read info alone, later ones rc alone. Slurm says the same word; hydra says ok.
 const infoFailed = " info=fail"
 
 // Maxes is the reply to get_maxes.

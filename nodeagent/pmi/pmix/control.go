@@ -49,8 +49,8 @@ const (
 	maxSignal = 64 // of Linux: SIGRTMAX (signal(7))
 )
 
-// cleanup registers paths for removal, each as the effect says. It accepts only absolute paths, since
-// nobody knows a rank's directory at the end.
+// cleanup registers paths for removal, each as the effect says. It accepts only absolute paths,
+// since nobody knows a rank's directory at the end.
 func (c *conn) cleanup(s *Server, paths string, effect Effect) int32 {
 	effect.Kind, effect.Rank = Cleanup, c.rank
 	for path := range strings.SplitSeq(paths, ",") {

@@ -14,6 +14,6 @@
 // A client that breaks the protocol ends its job, by a Violation with a sentence about what the
 // client did. A client that asks for something unknown or unsupported gets PMIx's status for that.
 //
-// It was tested with clients of libpmix 3.2.5, 4.2.2, 5.0.7, 5.0.9 and 6.1.0: each on one node and on two,
-// and all in one job. message/testdata has their messages.
+// It was tested with clients of libpmix 3.2.5, 4.2.2, 5.0.7, 5.0.9 and 6.1.0: each on one node and
+// on two, and all in one job. message/testdata has their messages.
 package pmix

@@ -19,8 +19,8 @@ const (
 	Contact
 	// Finalized reports that Rank has finished with PMIx.
 	Finalized
-	// Event asks to carry out Event, an event of the engine: EventFenceReady, EventNameOp, EventSpawn,
-	// EventRelay or EventPlaces.
+	// Event asks to carry out Event, an event of the engine: EventFenceReady, EventNameOp,
+	// EventSpawn, EventRelay or EventPlaces.
 	Event
 	// Abort reports that Rank ends the job with exit code Code, for the reason Text.
 	Abort

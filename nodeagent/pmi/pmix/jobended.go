@@ -14,7 +14,8 @@ import (
 const keptEnds = 128
 
 // JobEnded notifies registered ranks, once, that a job that this one has spawned has ended with an
-// exit code. Like PRRTE it does not notify default handlers. Ranks no longer wait for its processes.
+// exit code. Like PRRTE it does not notify default handlers. Ranks no longer wait for its
+// processes.
 func (s *Server) JobEnded(now time.Time, job uint64, code int) []Effect {
 	if slices.Contains(s.jobsEnded, job) {
 		return nil

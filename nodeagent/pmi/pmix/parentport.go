@@ -7,12 +7,12 @@ import (
 )
 
 // parentPort begins the variable by which Open MPI tells spawned processes the port at which their
-// spawner waits for them: MPI_Comm_spawn looks up a name that begins with the port, and that they publish
-// in MPI_Init.
+// spawner waits for them: MPI_Comm_spawn looks up a name that begins with the port, and that they
+// publish in MPI_Init.
 const parentPort = "OMPI_PARENT_PORT="
 
-// keptPorts is how many spawned jobs' ports are remembered, the last ones: more than a program spawns
-// before it looks up the first of their names.
+// keptPorts is how many spawned jobs' ports are remembered, the last ones: more than a program
+// spawns before it looks up the first of their names.
 const keptPorts = 256
 
 // port is where a rank waits for the processes that it has spawned.

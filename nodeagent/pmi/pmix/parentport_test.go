@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A rank does not wait for names that a spawned job was to publish and has not, since it has ended; for
-// others it does.
+// A rank does not wait for names that a spawned job was to publish and has not, since it has ended;
+// for others it does.
 func TestNobodyPublishes(t *testing.T) {
 	h := newHost(t, 0, 0)
 	a, b := h.rank(0), h.rank(1)

@@ -159,8 +159,8 @@ func (c *conn) collective(s *Server, tag uint32, command message.Command, r *bfr
 	})
 }
 
-// group adds a rank to the construct or destruct of a group. It gets the processes of the group from
-// the client in both.
+// group adds a rank to the construct or destruct of a group. It gets the processes of the group
+// from the client in both.
 func (c *conn) group(s *Server, tag uint32, kind pmi.GroupKind, r *bfrops.Reader) error {
 	m := message.ReadGroup(r)
 	return c.join(s, tag, &m.Collective, r, func(procs []pmi.Proc) error {
@@ -168,8 +168,8 @@ func (c *conn) group(s *Server, tag uint32, kind pmi.GroupKind, r *bfrops.Reader
 	})
 }
 
-// join adds a rank to a collective of the processes that the message, which was read from r, names. The
-// client gets errors as the status of the reply.
+// join adds a rank to a collective of the processes that the message, which was read from r, names.
+// The client gets errors as the status of the reply.
 func (c *conn) join(s *Server, tag uint32, m *message.Collective, r *bfrops.Reader, enter func([]pmi.Proc) error) error {
 	if err := r.Err(); err != nil {
 		return err

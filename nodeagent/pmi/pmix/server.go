@@ -25,7 +25,8 @@ type Config struct {
 	Parent uint64
 	// SessionDir is where programs keep this run's files.
 	SessionDir string
-	// Hardware returns the text of hwloc's description of the node's hardware; empty: there is none.
+	// Hardware returns the text of hwloc's description of the node's hardware; empty: there is
+	// none.
 	Hardware func() string
 }
 
@@ -207,8 +208,8 @@ func (s *Server) Tick(now time.Time) []Effect {
 }
 
 // Environ appends the variables with which a rank finds this server at a loopback port. node is the
-// node's name in NodeNames. OMPI_COMM_WORLD_RANK and the like are those of Open MPI's mpirun: scripts
-// read them to choose a device, programs before MPI_Init.
+// node's name in NodeNames. OMPI_COMM_WORLD_RANK and the like are those of Open MPI's mpirun:
+// scripts read them to choose a device, programs before MPI_Init.
 func (s *Server) Environ(dst []string, rank, port int, node string) []string {
 	at := fmt.Sprintf("score.%d;tcp4://127.0.0.1:%d", s.config.Job, port)
 	if slot, ok := s.engine.Slot(rank); ok {

@@ -9,8 +9,8 @@ const (
 	// Reply: write Bytes to Rank. Bytes are valid until the next call of the
 	// server.
 	Reply Kind = iota + 1
-	// Event: carry out Event, an event of the engine: EventFenceReady, EventNameOp or EventSpawn. The
-	// caller may keep it.
+	// Event: carry out Event, an event of the engine: EventFenceReady, EventNameOp or EventSpawn.
+	// The caller may keep it.
 	Event
 	// Abort: Rank ends the job with exit code Code, for the reason Message,
 	// which may be empty. It gets no reply.

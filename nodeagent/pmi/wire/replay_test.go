@@ -145,7 +145,8 @@ func (r *replay) receive(at, job, rank int, want string) {
 	r.replies++
 }
 
-// refusal returns a recorded reply as ours: hydra says info=ok in refusals, too (see pmi1.infoFailed).
+// refusal returns a recorded reply as ours: hydra says info=ok in refusals, too (see
+// pmi1.infoFailed).
 func refusal(recorded string) string {
 	return strings.ReplaceAll(recorded, " info=ok rc=1 ", " info=fail rc=1 ")
 }

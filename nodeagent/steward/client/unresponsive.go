@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// KillUnresponsive kills the steward that listens at a slot's socket but does not answer, because it
-// is stopped or too slow. It finds the process by its open socket, since the steward cannot report
-// its pid. If the steward has ended, it does nothing.
+// KillUnresponsive kills the steward that listens at a slot's socket but does not answer, because
+// it is stopped or too slow. It finds the process by its open socket, since the steward cannot
+// report its pid. If the steward has ended, it does nothing.
 func KillUnresponsive(slot Slot) {
 	inodes := listeners(Socket(slot.RunDir, slot.Number))
 	if len(inodes) == 0 {
@@ -30,8 +30,9 @@ func KillUnresponsive(slot Slot) {
 	}
 }
 
-// killHolder kills a process if it is the slot's steward and holds one of the sockets. The pid cannot
-// be reused between the check and the signal, because the signal goes to the process of the pidfd.
+// killHolder kills a process if it is the slot's steward and holds one of the sockets. The pid
+// cannot be reused between the check and the signal, because the signal goes to the process of the
+// pidfd.
 func killHolder(pid int, slot Slot, inodes []uint64) {
 	fd, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
@@ -43,9 +44,9 @@ func killHolder(pid int, slot Slot, inodes []uint64) {
 	}
 }
 
-// isSteward reports whether a process is a slot's steward, of this process's user. The sockets alone
-// do not show it: the name of a user's own socket can hold a line break, and so another line of
-// /proc/net/unix, with the socket of any process.
+// isSteward reports whether a process is a slot's steward, of this process's user. The sockets
+// alone do not show it: the name of a user's own socket can hold a line break, and so another line
+// of /proc/net/unix, with the socket of any process.
 func isSteward(pid int, slot Slot) bool {
 	dir := "/proc/" + strconv.Itoa(pid)
 	var st unix.Stat_t

@@ -106,8 +106,8 @@ func (m *Machine) Prepared(now time.Time, silent bool) {
 	m.enter(now, Ready)
 }
 
-// NotPrepared ends Preparing: the job cannot start. It is over without ReportDone, since the failure
-// itself is reported to the agent.
+// NotPrepared ends Preparing: the job cannot start. It is over without ReportDone, since the
+// failure itself is reported to the agent.
 func (m *Machine) NotPrepared(now time.Time) {
 	if m.phase != Preparing {
 		return

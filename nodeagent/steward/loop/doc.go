@@ -1,5 +1,5 @@
-// Package loop is the event loop of a steward: an epoll set with one goroutine in front of it, which
-// owns all that the events concern.
+// Package loop is the event loop of a steward: an epoll set with one goroutine in front of it,
+// which owns all that the events concern.
 //
 //	for {
 //		events, err := l.Wait(deadline)

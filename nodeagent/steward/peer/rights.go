@@ -24,8 +24,8 @@ func (p *Peer) ExpectsDescriptors() bool { return p.rights != nil }
 // Descriptors returns the next n descriptors that came; ok is false if there are not so many.
 func (p *Peer) Descriptors(n int) (fds []int, ok bool) { return p.rights.take(n) }
 
-// SendWith sends a message with descriptors, at once: queued messages would come after it. The error
-// wraps ErrFull.
+// SendWith sends a message with descriptors, at once: queued messages would come after it. The
+// error wraps ErrFull.
 func (p *Peer) SendWith(m proto.Message, fds []int) error {
 	frame, err := wire.Append(nil, m)
 	if err != nil {

@@ -303,8 +303,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestWindow: no more bytes are on their way than the window, or one message; the others wait in their
-// order, are not sent again with the former, and count as lost after their time.
+// TestWindow: no more bytes are on their way than the window, or one message; the others wait in
+// their order, are not sent again with the former, and count as lost after their time.
 func TestWindow(t *testing.T) {
 	w := newWorld()
 	o := w.endpoints[0]

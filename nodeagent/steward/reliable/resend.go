@@ -2,8 +2,8 @@ package reliable
 
 import "time"
 
-// ResendAll returns all messages that were sent and are not acknowledged, for a new agent: the previous
-// one may have lost them.
+// ResendAll returns all messages that were sent and are not acknowledged, for a new agent: the
+// previous one may have lost them.
 func (e *Endpoint) ResendAll(now time.Time) (messages []Message) {
 	for _, to := range e.sorted() {
 		p := e.peers[to]

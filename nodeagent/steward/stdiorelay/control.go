@@ -21,8 +21,8 @@ type Job struct {
 	Files *Files
 }
 
-// The following may be called by any goroutine. Each is carried out on the relay's, in the order of the
-// calls.
+// The following may be called by any goroutine. Each is carried out on the relay's, in the order of
+// the calls.
 
 // Begin gives the relay a job, whose pipes come later.
 func (r *Relay) Begin(j *Job) { r.loop.Post(func() { r.begin(j) }) }
@@ -32,8 +32,8 @@ func (r *Relay) Add(fds, sinks []int) {
 	r.loop.Post(func() { r.add(fds, sinks) })
 }
 
-// AddRestarted is like Add, for a rank that was started again. open opens the files of its streams, if
-// the job has files.
+// AddRestarted is like Add, for a rank that was started again. open opens the files of its streams,
+// if the job has files.
 func (r *Relay) AddRestarted(rank uint32, fds, sinks []int, open func(*Files, *Stream) error) {
 	r.loop.Post(func() {
 		if err := r.addRestarted(rank, fds, sinks, open); err != nil {

@@ -227,8 +227,8 @@ func (in *input) resizeTerminals(size *scorev1.Terminal) {
 	}
 }
 
-// notifyInput tells the reader how much input the ranks have: at first, if that is any, and whenever
-// it grows. Most jobs end without input, and so without a message.
+// notifyInput tells the reader how much input the ranks have: at first, if that is any, and
+// whenever it grows. Most jobs end without input, and so without a message.
 func (r *Relay) notifyInput() error {
 	offset, known := r.input.delivered()
 	if !known || r.lastQueued || offset == r.inputReported {

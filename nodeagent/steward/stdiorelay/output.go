@@ -37,8 +37,8 @@ func (r *Relay) watchPipes() error {
 	return nil
 }
 
-// addRestarted takes the pipes of a rank that was started again. open opens the files of its streams,
-// if the job has files.
+// addRestarted takes the pipes of a rank that was started again. open opens the files of its
+// streams, if the job has files.
 func (r *Relay) addRestarted(rank uint32, fds, sinks []int, open func(*Files, *Stream) error) error {
 	for i := range fds {
 		o := NewStream(rank, Stdout+uint32(i))

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// refused gives a relay work while the kernel refuses to watch anything, and then serves until the end
-// of the test.
+// refused gives a relay work while the kernel refuses to watch anything, and then serves until the
+// end of the test.
 func refused(t *testing.T, files *Files, work func(r *Relay)) (delayed *[]string) {
 	t.Helper()
 	delayed = new([]string)
@@ -46,7 +46,8 @@ func nonblockingPipe(t *testing.T) (read, write int) {
 	return p[0], p[1]
 }
 
-// A rank whose input the kernel refused to watch gets the rest of it when the kernel has room again.
+// A rank whose input the kernel refused to watch gets the rest of it when the kernel has room
+// again.
 func TestInputGoesOnAfterARefusedWatch(t *testing.T) {
 	read, write := nonblockingPipe(t)
 	rank := os.NewFile(uintptr(read), "rank")

@@ -92,8 +92,8 @@ type Events struct {
 	Delayed func(text string)
 }
 
-// refusalPause is how long the relay waits before it asks the kernel again to watch a descriptor, which
-// needs memory, and one of the user's watches: soon enough for a person who reads along.
+// refusalPause is how long the relay waits before it asks the kernel again to watch a descriptor,
+// which needs memory, and one of the user's watches: soon enough for a person who reads along.
 const refusalPause = 100 * time.Millisecond
 
 // New returns a relay without a job. Run makes it work.

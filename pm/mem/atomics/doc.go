@@ -1,8 +1,9 @@
 // Package atomics changes numbers in memory that several processes share, by the processor's atomic
 // instructions: the memory of a window (package mem), or any other.
 //
-// Lookup gives the reduction for an operation and a type, as MPI and libfabric have them: it applies
-// a vector to the memory, element by element. Each element changes at once, a vector does not.
+// Lookup gives the reduction for an operation and a type, as MPI and libfabric have them: it
+// applies a vector to the memory, element by element. Each element changes at once, a vector does
+// not.
 //
 //	sum, ok := atomics.Lookup(atomics.Sum, atomics.Float64)
 //	err := sum(window.Bytes()[offset:][:16], operand, previous) // two numbers

@@ -10,11 +10,12 @@ type Config struct {
 	// Piece is how many bytes are asked for at once, unless a transfer has fewer.
 	Piece int
 	// Grace is how long frames may still come after the last one of their piece, and after how long
-	// without a frame its owner is probed: the initial and the shortest value. MaxGrace is the longest.
+	// without a frame its owner is probed: the initial and the shortest value. MaxGrace is the
+	// longest.
 	Grace, MaxGrace time.Duration
-	// Stall is the time without a frame after which the bytes of a piece leave the window, since its
-	// owner computes, and others need not wait for it; and after which an owner that has sent no frame
-	// is probed.
+	// Stall is the time without a frame after which the bytes of a piece leave the window, since
+	// its owner computes, and others need not wait for it; and after which an owner that has sent
+	// no frame is probed.
 	Stall time.Duration
 }
 
@@ -31,8 +32,8 @@ const (
 	// growth is the divisor of a gain: a window of bytes without loss adds an eighth, as in package
 	// flowctl.
 	growth = 8
-	// maxPiece is 18 frames of 15 pages: a request and its answer cost as much as a frame, a MiB goes
-	// in one piece, and only the last piece ends with a short frame.
+	// maxPiece is 18 frames of 15 pages: a request and its answer cost as much as a frame, a MiB
+	// goes in one piece, and only the last piece ends with a short frame.
 	maxPiece = 18 * 61_440
 	// windowPieces is how many pieces fit the window: while one comes the next is asked for. With
 	// more, bytes leave the cache between the kernel's two copies.

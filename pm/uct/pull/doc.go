@@ -2,11 +2,11 @@
 // the bytes sends: machines without I/O.
 //
 // A reader asks the owner of the bytes for pieces, by messages that surely arrive. The owner sends
-// a piece in frames, in order, which may be lost, doubled or overtaken. When the last one has come, what is
-// missing a moment later is asked for again. When none comes for a while, the reader probes: it asks,
-// once, whether the piece was sent, and the owner says so after its last frame. So no timer takes a frame
-// for lost that was not sent: the owner's process may be frozen or busy for as long as it likes. Transfers
-// without losses cost their owner no word.
+// a piece in frames, in order, which may be lost, doubled or overtaken. When the last one has come,
+// what is missing a moment later is asked for again. When none comes for a while, the reader
+// probes: it asks, once, whether the piece was sent, and the owner says so after its last frame. So
+// no timer takes a frame for lost that was not sent: the owner's process may be frozen or busy for
+// as long as it likes. Transfers without losses cost their owner no word.
 //
 //	r := pull.New(pull.DefaultConfig())
 //	p := r.Start(id, length)

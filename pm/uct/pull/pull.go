@@ -3,8 +3,8 @@ package pull
 // span is bytes from one place to another.
 type span struct{ from, to uint64 }
 
-// piece is what an owner was asked for. It is over when all has come, or was given up because its owner
-// has sent it.
+// piece is what an owner was asked for. It is over when all has come, or was given up because its
+// owner has sent it.
 type piece struct {
 	span
 	number  uint64         // of those that were asked for, from 1 on
@@ -46,8 +46,8 @@ type Pull struct {
 // Done reports whether all bytes have come.
 func (p *Pull) Done() bool { return p.left == 0 }
 
-// Settled reports whether the owner owes nothing: all has come, or it has said of each piece of a stopped
-// pull that it was sent.
+// Settled reports whether the owner owes nothing: all has come, or it has said of each piece of a
+// stopped pull that it was sent.
 func (p *Pull) Settled() bool { return len(p.pieces) == 0 && (p.stopped || p.left == 0) }
 
 // Expects reports whether n bytes from at on are part of what was asked for and has not come.

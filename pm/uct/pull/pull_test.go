@@ -10,8 +10,8 @@ func small() Config {
 	return Config{Window: 60, MinWindow: 20, Piece: 20, Grace: 100, MaxGrace: 1000, Stall: 5000}
 }
 
-// TestLostFrameIsAskedForAgain: only what is missing, and only a moment after the last frame of the piece
-// has come.
+// TestLostFrameIsAskedForAgain: only what is missing, and only a moment after the last frame of the
+// piece has come.
 func TestLostFrameIsAskedForAgain(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 20)
@@ -28,8 +28,8 @@ func TestLostFrameIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// TestLostLastFrameIsAskedForAgain: only after the owner has said that it was sent, which it is asked once,
-// however long it takes.
+// TestLostLastFrameIsAskedForAgain: only after the owner has said that it was sent, which it is
+// asked once, however long it takes.
 func TestLostLastFrameIsAskedForAgain(t *testing.T) {
 	for name, came := range map[string]uint64{"all but the last": 15, "none": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +80,8 @@ func TestSilentOwnerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestForgedOwnerAnswers: what was not asked for is not expected, and words about it have no effect.
+// TestForgedOwnerAnswers: what was not asked for is not expected, and words about it have no
+// effect.
 func TestForgedOwnerAnswers(t *testing.T) {
 	r := New(small())
 	p := r.Start(0, 40)

@@ -54,8 +54,8 @@ func (r *Reader) Recycle(p *Pull) {
 	r.spare = append(r.spare, p)
 }
 
-// Stop ends a pull: nothing is asked for and no frame expected any more. The caller still probes pieces
-// that their owner may not have sent, and calls Sent for them, until the pull is settled.
+// Stop ends a pull: nothing is asked for and no frame expected any more. The caller still probes
+// pieces that their owner may not have sent, and calls Sent for them, until the pull is settled.
 func (r *Reader) Stop(p *Pull) {
 	p.stopped = true
 	for i := range p.pieces {
@@ -178,8 +178,8 @@ func (r *Reader) trust(c *piece) {
 	c.probe = probeSent
 }
 
-// Took records a frame that the pull expects. Owners send frames in order, so a piece was sent if its last
-// bytes have come.
+// Took records a frame that the pull expects. Owners send frames in order, so a piece was sent if
+// its last bytes have come.
 func (r *Reader) Took(now int64, p *Pull, at, n uint64) {
 	c := p.covering(at, n)
 	if c == nil {
@@ -238,8 +238,8 @@ func (r *Reader) uncount(c *piece) {
 	}
 }
 
-// Sent records that the owner has sent all frames of a piece: it was probed, or cannot send them. The
-// piece may be over, since the answer to a probe crosses frames.
+// Sent records that the owner has sent all frames of a piece: it was probed, or cannot send them.
+// The piece may be over, since the answer to a probe crosses frames.
 func (r *Reader) Sent(now int64, p *Pull, at, n uint64) {
 	for i := range p.pieces {
 		c := &p.pieces[i]
@@ -304,8 +304,8 @@ func (r *Reader) tickUnsent(now int64, c *piece) {
 	}
 }
 
-// grace returns how long frames may still come after others of their piece, or after their owner has said
-// that it sent it.
+// grace returns how long frames may still come after others of their piece, or after their owner
+// has said that it sent it.
 func (r *Reader) grace() int64 {
 	return min(max(r.srtt+4*r.rttvar, int64(r.c.Grace)), int64(r.c.MaxGrace))
 }

@@ -46,8 +46,8 @@ func writeTemp(path string, data []byte, mode fs.FileMode, place func(draft, pat
 	return finish(file, path, data, mode, place)
 }
 
-// finish writes the draft to disk, closes it, and has place give it the file's name. The draft's own
-// name goes in any case.
+// finish writes the draft to disk, closes it, and has place give it the file's name. The draft's
+// own name goes in any case.
 func finish(draft *os.File, path string, data []byte, mode fs.FileMode, place func(draft, path string) error) error {
 	defer os.Remove(draft.Name())
 	_, err := draft.Write(data)

@@ -3,8 +3,8 @@ package environ
 
 import "strings"
 
-// Value returns the value of a variable, "" if it is not set. Of several settings the first counts, as
-// for programs (getenv(3)) and for os.Environ.
+// Value returns the value of a variable, "" if it is not set. Of several settings the first counts,
+// as for programs (getenv(3)) and for os.Environ.
 func Value(env []string, name string) string {
 	for _, v := range env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {

@@ -1,5 +1,5 @@
-// Package filename is the file names that users give for input and output of ranks (-o out.%t): each
-// stands for the files of several ranks, nodes or jobs.
+// Package filename is the file names that users give for input and output of ranks (-o out.%t):
+// each stands for the files of several ranks, nodes or jobs.
 //
 //	pattern, err := filename.Parse("%x-%j.%3t")
 //	name, err := pattern.Expand(filename.Values{Rank: 3, Node: "n1", Job: 7, JobName: "cfd"}) // cfd-7.003
@@ -24,9 +24,9 @@ const (
 	numbers = "tja"    // those of them that stand for numbers
 )
 
-// Pattern is a file name with %t for the rank, %N for the node, %j for the job's number, %x for its name,
-// %a for its index in an array of jobs, and %% for a percent sign. %3t pads a number with zeros to three
-// digits.
+// Pattern is a file name with %t for the rank, %N for the node, %j for the job's number, %x for its
+// name, %a for its index in an array of jobs, and %% for a percent sign. %3t pads a number with
+// zeros to three digits.
 type Pattern struct {
 	text             string
 	perRank, perNode bool

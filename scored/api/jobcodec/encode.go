@@ -72,8 +72,8 @@ func (w *writer) submission(m *scorev1.SubmitRequest) {
 	w.int(71, m.GetWaitedNanos())
 }
 
-// spec leaves spawned programs, staged files, dependencies and terminals to the runtime: such jobs are not
-// short.
+// spec leaves spawned programs, staged files, dependencies and terminals to the runtime: such jobs
+// are not short.
 func (w *writer) spec(m *scorev1.JobSpec) {
 	w.ok = w.ok && len(m.GetCommands()) == 0 && len(m.GetStaged()) == 0 && len(m.GetDependencies()) == 0 && m.GetTerminal() == nil
 	w.text(1, m.GetName())

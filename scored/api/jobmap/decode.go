@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// MaxNodes is how many nodes a cluster can have: it bounds plans and maps of jobs. Servers apply
-	// entries by it, so another value needs a protocol of its own.
+	// MaxNodes is how many nodes a cluster can have: it bounds plans and maps of jobs. Servers
+	// apply entries by it, so another value needs a protocol of its own.
 	MaxNodes = 4096
 	// MaxRanks is how many ranks a job can have.
 	MaxRanks = 1 << 22

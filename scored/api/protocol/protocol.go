@@ -49,7 +49,8 @@ const (
 	// From Inherits on a spawned job's entry of the log may leave out what the job has from its
 	// parent.
 	Inherits = 2
-	// From Answers on the log may say which requests have published, read and removed names, and spawned jobs.
+	// From Answers on the log may say which requests have published, read and removed names, and
+	// spawned jobs.
 	Answers = 2
 	// From Texts on arguments, environment and paths, and names that programs publish, need not be
 	// UTF-8.

@@ -20,8 +20,8 @@ func cpuTime(t *testing.T) time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// TestManyLookups: one user's lookups do not keep the leader from its work, neither when a name is read
-// once and the others wait on, nor when they are repeated, nor when their jobs end.
+// TestManyLookups: one user's lookups do not keep the leader from its work, neither when a name is
+// read once and the others wait on, nor when they are repeated, nor when their jobs end.
 func TestManyLookups(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

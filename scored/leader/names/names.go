@@ -3,8 +3,8 @@
 //
 // A Table is a machine without I/O: a rank's request goes in; changes for the log and answers for
 // agents come out. It does not know jobs and nodes: its owner says who asks, and when a job's names
-// go. It answers a repeated request as it answered the first, since agents repeat those whose answer
-// was lost.
+// go. It answers a repeated request as it answered the first, since agents repeat those whose
+// answer was lost.
 package names
 
 import (
@@ -60,8 +60,8 @@ func (n name) bytes(service string) int { return len(service) + len(n.port) }
 //   - waiting and the lookups of jobs hold the same lookups, and users the sums over their jobs.
 //   - A lookup waits only for a name that is not published, or while its node is not connected.
 //
-// A request takes no longer if many names are published or many lookups wait: the leader does nothing
-// else meanwhile.
+// A request takes no longer if many names are published or many lookups wait: the leader does
+// nothing else meanwhile.
 type Table struct {
 	connected func(node string) bool
 	names     map[key]name
@@ -70,7 +70,8 @@ type Table struct {
 	users     map[uint32]*user
 }
 
-// job is what the table has of a job with places; nil: a job without places, which gets nothing new.
+// job is what the table has of a job with places; nil: a job without places, which gets nothing
+// new.
 type job struct {
 	id      uint64
 	of      *user
@@ -98,8 +99,8 @@ type Use struct {
 	Bytes   int // of names and kept answers
 }
 
-// New returns an empty table. A lookup waits while connected says that its node has no stream, since
-// an answer would be lost.
+// New returns an empty table. A lookup waits while connected says that its node has no stream,
+// since an answer would be lost.
 func New(connected func(node string) bool) *Table {
 	return &Table{
 		connected: connected, names: make(map[key]name), waiting: make(map[key]*list.List),

@@ -89,8 +89,8 @@ func (t *Table) check(f interface{ Fatalf(string, ...any) }) {
 	}
 }
 
-// TestTable: whatever ranks ask, the parts of the table agree, its changes make a log that the state
-// would take, and a name that is read once has one reader.
+// TestTable: whatever ranks ask, the parts of the table agree, its changes make a log that the
+// state would take, and a name that is read once has one reader.
 func TestTable(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type logged struct {
@@ -119,7 +119,8 @@ func TestTable(t *testing.T) {
 				}
 			}
 		}
-		// connect has a node ask again for what its ranks wait for, as agents do that had lost their stream.
+		// connect has a node ask again for what its ranks wait for, as agents do that had lost
+		// their stream.
 		connect := func(rt *rapid.T, node string) {
 			if connected[node] {
 				return

@@ -80,7 +80,8 @@ const (
 	// windowLength is how many operations of a stream are begun before one is waited for, as in
 	// messages.c.
 	windowLength = 64
-	// bufferBytes is the memory of messages, and shortMessage what begins in a place of its own in it.
+	// bufferBytes is the memory of messages, and shortMessage what begins in a place of its own in
+	// it.
 	bufferBytes  = 4 << 20
 	shortMessage = 64 << 10
 )

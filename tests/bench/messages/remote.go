@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// One-sided operations of 8 bytes inside a node, by rank 0 on memory of rank 1, which makes progress
-// meanwhile. Puts are a stream that a flush ends; gets and fetch-and-adds begin when the last is
-// complete. In a ping-pong of puts each rank waits until the other's is in its memory.
+// One-sided operations of 8 bytes inside a node, by rank 0 on memory of rank 1, which makes
+// progress meanwhile. Puts are a stream that a flush ends; gets and fetch-and-adds begin when the
+// last is complete. In a ping-pong of puts each rank waits until the other's is in its memory.
 
 // Operations that Remote measures; memory is WindowMemory or OtherMemory.
 const (

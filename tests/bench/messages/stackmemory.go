@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// stackFew and stackMany are nodes of one rank: what a rank of the larger job has more, it has for
-	// peers that it never talked to.
+	// stackFew and stackMany are nodes of one rank: what a rank of the larger job has more, it has
+	// for peers that it never talked to.
 	stackFew, stackMany = 2, 130
 	// stackLocal are ranks of one node: all have a lane into the first one's inbox.
 	stackLocal = 15
 	// settle is how often all ranks make progress after the last message.
 	settle = 100
-	// collections are enough for what files and processes of an earlier job leave behind, and for the
-	// profile, which is as of the collection before the last.
+	// collections are enough for what files and processes of an earlier job leave behind, and for
+	// the profile, which is as of the collection before the last.
 	collections = 6
 	// profileRecords are more than there are places in the program that allocate.
 	profileRecords = 1 << 16
@@ -68,9 +68,9 @@ type stackRank struct {
 	ep      *tag.Endpoint
 }
 
-// stackBytes makes a job. fresh is what its rank 0 takes, talked what that and the other ranks' stacks
-// take after each exchanged a message with rank 0, without what their first messages made; of the image,
-// rank 0's alone.
+// stackBytes makes a job. fresh is what its rank 0 takes, talked what that and the other ranks'
+// stacks take after each exchanged a message with rank 0, without what their first messages made;
+// of the image, rank 0's alone.
 func stackBytes(nodes, perNode int) (fresh, talked footprint, err error) {
 	hub, err := local.NewCluster(nodes, perNode, abi.Geometry{})
 	if err != nil {
@@ -176,9 +176,9 @@ func stackFootprint(hub *local.Hub, before int64) (footprint, error) {
 	return footprint{f.image, float64(heapOfPeers() - before)}, err
 }
 
-// heapOfPeers is what is in use of the heap without what the agents have, which are in this process,
-// too, and without buffers of sockets: these are each socket's, and made at the first datagrams. It
-// counts what was allocated since MeasureStackMemory began.
+// heapOfPeers is what is in use of the heap without what the agents have, which are in this
+// process, too, and without buffers of sockets: these are each socket's, and made at the first
+// datagrams. It counts what was allocated since MeasureStackMemory began.
 func heapOfPeers() (bytes int64) {
 	for range collections {
 		runtime.GC()

@@ -191,8 +191,8 @@ func parseUCX(out string) (Curve, error) {
 var ucxRemote = map[string]string{OpPingPong: "ucp_put_lat", OpPut: "ucp_put_bw", OpGet: "ucp_get", OpFetchAdd: "ucp_fadd"}
 
 const (
-	// ucxWindows is its default: the test's memory is where the peer maps it. With ucxHeap it is where
-	// only its owner has it, as ours is for OtherMemory.
+	// ucxWindows is its default: the test's memory is where the peer maps it. With ucxHeap it is
+	// where only its owner has it, as ours is for OtherMemory.
 	ucxWindows = ""
 	ucxHeap    = "heap"
 	// ucxSlowCount bounds its gets of other memory, which take a millisecond each.

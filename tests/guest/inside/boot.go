@@ -148,8 +148,8 @@ func enter() error {
 	return os.Chdir("/")
 }
 
-// begin starts the agent, and becomes the guest's own init or, without one, waits for the end of all
-// processes that lose their parents.
+// begin starts the agent, and becomes the guest's own init or, without one, waits for the end of
+// all processes that lose their parents.
 func begin(s wire.Settings) error {
 	agent := &exec.Cmd{Path: agentPath, Args: []string{agentName, s.Console}, Env: environment, Dir: "/"}
 	agent.Stderr = os.Stderr

@@ -11,8 +11,8 @@ import (
 )
 
 // renewAfterNumerator / renewAfterDenominator is the part of a certificate's life after which the
-// daemon asks for a new one. A third of the life, a month by default, remains in case the cluster is
-// down.
+// daemon asks for a new one. A third of the life, a month by default, remains in case the cluster
+// is down.
 const renewAfterNumerator, renewAfterDenominator = 2, 3
 
 // ErrOwn is wrapped by errors of the daemon's own certificate or key.

@@ -49,8 +49,8 @@ const (
 // ErrFiles is wrapped by errors of the files; the sentence says what to do.
 var ErrFiles = errors.New("certificates")
 
-// ErrDamaged is wrapped by those of files that are there and hold no certificate or key, or another's.
-// Only an administrator can help.
+// ErrDamaged is wrapped by those of files that are there and hold no certificate or key, or
+// another's. Only an administrator can help.
 var ErrDamaged = fmt.Errorf("%w: a file is damaged", ErrFiles)
 
 // Joined reports whether a directory holds a daemon's certificate.
@@ -59,8 +59,8 @@ func Joined(dir string) bool {
 	return err == nil
 }
 
-// NeedsToken reports whether the certificate in a directory is damaged, incomplete or has expired: the
-// daemon can only join again.
+// NeedsToken reports whether the certificate in a directory is damaged, incomplete or has expired:
+// the daemon can only join again.
 func NeedsToken(dir string, now func() time.Time) bool {
 	own, err := Load(dir, now)
 	if err != nil {

@@ -95,8 +95,8 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A daemon joins again if its certificate is damaged or too old, not if it is good or only the clock or
-// the mode of the file is wrong.
+// A daemon joins again if its certificate is damaged or too old, not if it is good or only the
+// clock or the mode of the file is wrong.
 func TestNeedsToken(t *testing.T) {
 	truncate := func(file string) func(string) error {
 		return func(dir string) error { return os.Truncate(filepath.Join(dir, file), 300) }

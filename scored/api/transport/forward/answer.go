@@ -23,8 +23,9 @@ const (
 )
 
 // CopyAnswer copies an answer to its end, message by message. If the server of a stream is lost, it
-// ends with an error that the caller can read. ctx is that of the request, and ends with the caller:
-// an HTTP/2 client whose request waits for the server to take more of it does not notice that.
+// ends with an error that the caller can read. ctx is that of the request, and ends with the
+// caller: an HTTP/2 client whose request waits for the server to take more of it does not notice
+// that.
 func CopyAnswer(ctx context.Context, w http.ResponseWriter, response *http.Response) {
 	defer context.AfterFunc(ctx, func() { _ = response.Body.Close() })() // the copy ends with an error of its own
 	maps.Copy(w.Header(), response.Header)

@@ -56,8 +56,8 @@ func TestCallerGoesWhileServerTakesNothing(t *testing.T) {
 	}
 }
 
-// endless is a request's body that never ends. It closes much when as much has been read as a server
-// takes without reading.
+// endless is a request's body that never ends. It closes much when as much has been read as a
+// server takes without reading.
 type endless struct {
 	read int
 	much chan struct{}

@@ -2,12 +2,13 @@ package h2
 
 import "sync"
 
-// maxClients bounds the table of Clients: a cluster rarely has more nodes, and agents that start again
-// may listen elsewhere. A full table is emptied; the connections belong to the transport, which drops
-// idle ones.
+// maxClients bounds the table of Clients: a cluster rarely has more nodes, and agents that start
+// again may listen elsewhere. A full table is emptied; the connections belong to the transport,
+// which drops idle ones.
 const maxClients = 4096
 
-// Clients keeps a client of a service for each address. To make one costs as much as to open a stream.
+// Clients keeps a client of a service for each address. To make one costs as much as to open a
+// stream.
 type Clients[T any] struct {
 	dial func(address string) T
 

@@ -8,9 +8,9 @@ type Stream interface {
 	CloseResponse() error
 }
 
-// CloseWith closes a stream when ctx, that of its call, ends, and then the returned channel. The end
-// of the context alone does not wake a stream of net/http whose request waits, for more to send or for
-// the other side to take more.
+// CloseWith closes a stream when ctx, that of its call, ends, and then the returned channel. The
+// end of the context alone does not wake a stream of net/http whose request waits, for more to send
+// or for the other side to take more.
 func CloseWith(ctx context.Context, stream Stream) (closed <-chan struct{}) {
 	done := make(chan struct{})
 	context.AfterFunc(ctx, func() {

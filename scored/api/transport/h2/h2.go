@@ -28,24 +28,25 @@ const (
 	// largest message, since flow control would divide every second message otherwise, and its rest
 	// would wait for the reader.
 	streamBuffer = 2 * api.MaxStreamMessage
-	// socketStreamBuffer is the same for users' sockets, where a user may have thousands of streams.
+	// socketStreamBuffer is the same for users' sockets, where a user may have thousands of
+	// streams.
 	socketStreamBuffer = api.MaxStreamMessage
 	// clientStreamBuffer is the same in a client, which chooses its own calls.
 	clientStreamBuffer = 4 * api.MaxStreamMessage
 	// maxStreams bounds the calls under way on one connection; a client makes another one for more.
 	maxStreams = 1024
-	// maxSocketStreams is the same for a connection with a user's program. The program need not read
-	// what the server writes, and the server keeps 7 KiB of each call until it does. A user may have
-	// 2,048 connections; an attached scrun has few calls on each. A client assumes that 100 are allowed
-	// until it knows (RFC 9113, section 6.5.2), and repeats the calls that were refused, after a second
-	// or more.
+	// maxSocketStreams is the same for a connection with a user's program. The program need not
+	// read what the server writes, and the server keeps 7 KiB of each call until it does. A user
+	// may have 2,048 connections; an attached scrun has few calls on each. A client assumes that
+	// 100 are allowed until it knows (RFC 9113, section 6.5.2), and repeats the calls that were
+	// refused, after a second or more.
 	maxSocketStreams = 16
-	// maxSocketHeader bounds the header of a call at a users' socket, which is kept during the call.
-	// That of a client has some hundred bytes. net/http adds up to 4 KiB.
+	// maxSocketHeader bounds the header of a call at a users' socket, which is kept during the
+	// call. That of a client has some hundred bytes. net/http adds up to 4 KiB.
 	maxSocketHeader = 4 << 10
-	// ownAnswerTimeout is how long a user's program may take to take an answer that net/http gives by
-	// itself, as to a header that is too long. It is long for a busy host: a call must have reached
-	// its handler by then.
+	// ownAnswerTimeout is how long a user's program may take to take an answer that net/http gives
+	// by itself, as to a header that is too long. It is long for a busy host: a call must have
+	// reached its handler by then.
 	ownAnswerTimeout = 5 * time.Second
 )
 

@@ -11,8 +11,9 @@ import (
 	"testing"
 )
 
-// A call with a long header does not reach the handler of a socket's server, which would keep it, nor
-// does net/http answer OPTIONS by itself. This uses HTTP/1, since a client of HTTP/2 knows the bound.
+// A call with a long header does not reach the handler of a socket's server, which would keep it,
+// nor does net/http answer OPTIONS by itself. This uses HTTP/1, since a client of HTTP/2 knows the
+// bound.
 func TestLongHeaders(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {

@@ -45,7 +45,8 @@ func TestStoppedClient(t *testing.T) {
 				listener.conns <- there
 				go func() { _ = server.Serve(listener) }()
 				go func() { _, _ = io.Copy(io.Discard, here) }() // which the socket's buffer takes
-				// Preface, no settings, and GET of http://x/ as stream 1: method 2, scheme 6, path 4, authority x.
+				// Preface, no settings, and GET of http://x/ as stream 1: method 2, scheme 6, path
+				// 4, authority x.
 				if _, err := io.WriteString(here, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+
 					"\x00\x00\x00\x04\x00\x00\x00\x00\x00"+
 					"\x00\x00\x06\x01\x05\x00\x00\x00\x01\x82\x86\x84\x41\x01x"); err != nil {

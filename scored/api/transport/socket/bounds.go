@@ -17,18 +17,18 @@ const (
 	maxBytesOfAgent = 4 * maxBytesOfUser
 
 	// maxReadsOfUser bounds the calls of a user that are answered at once with what may be large: a
-	// page of jobs, or a job with its command line and environment, some MiB, which the daemon keeps
-	// until the caller has taken it. More calls wait for their turn, so that whoever takes no
+	// page of jobs, or a job with its command line and environment, some MiB, which the daemon
+	// keeps until the caller has taken it. More calls wait for their turn, so that whoever takes no
 	// answers delays only his own.
 	maxReadsOfUser  = 16
 	maxReadsOfAgent = 4 * maxReadsOfUser
-	// maxTurnsOfUser bounds the other calls of a user that are handled at once; more wait for their turn.
-	// The leader decides in the order of arrival, so another user's call waits for all that are being
-	// handled. 16 are enough to share the commits.
+	// maxTurnsOfUser bounds the other calls of a user that are handled at once; more wait for their
+	// turn. The leader decides in the order of arrival, so another user's call waits for all that
+	// are being handled. 16 are enough to share the commits.
 	maxTurnsOfUser  = 16
 	maxTurnsOfAgent = 4 * maxTurnsOfUser
-	// turnTime bounds the turn of a call that may wait for something that is not the daemon's: the end
-	// of a job, or what ranks write. A user can begin at least 1,600 of these per second.
+	// turnTime bounds the turn of a call that may wait for something that is not the daemon's: the
+	// end of a job, or what ranks write. A user can begin at least 1,600 of these per second.
 	turnTime = 10 * time.Millisecond
 )
 
@@ -39,8 +39,8 @@ type Bounds struct {
 	// Calls under way, and Bytes of their requests.
 	Calls int
 	Bytes int64
-	// Reads are the calls that are answered at the same time with what may be large, Turns the others
-	// that are handled at the same time.
+	// Reads are the calls that are answered at the same time with what may be large, Turns the
+	// others that are handled at the same time.
 	Reads, Turns int
 	// TooMany and TooLarge are the errors beyond them, with a formatting verb for the number of
 	// calls, and of MiB.

@@ -5,14 +5,14 @@ import "bytes"
 const (
 	// clientPreface is what an HTTP/2 connection begins with (RFC 9113, section 3.4).
 	clientPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-	// frameHead is the length of a frame's head, and frameData the type of a DATA frame (sections 4.1
-	// and 6.1).
+	// frameHead is the length of a frame's head, and frameData the type of a DATA frame (sections
+	// 4.1 and 6.1).
 	frameHead = 9
 	frameData = 0
 )
 
-// controlFrames follows what a client sends on an HTTP/2 connection, to count the bytes of frames that
-// no flow control bounds. Of another protocol, every byte counts.
+// controlFrames follows what a client sends on an HTTP/2 connection, to count the bytes of frames
+// that no flow control bounds. Of another protocol, every byte counts.
 type controlFrames struct {
 	preface int // bytes of the preface that have come
 	other   bool
@@ -50,7 +50,8 @@ func (c *controlFrames) count(next []byte) (control int) {
 	return control
 }
 
-// beginFrame takes n more bytes of a frame's head, and returns how many bytes count once it is whole.
+// beginFrame takes n more bytes of a frame's head, and returns how many bytes count once it is
+// whole.
 func (c *controlFrames) beginFrame(n int) (control int) {
 	if c.have += n; c.have < frameHead {
 		return 0

@@ -17,8 +17,8 @@ const (
 	// bodyTimeout is how long a request may take to arrive. It comes from a program of this host,
 	// or from a daemon that has all of it.
 	bodyTimeout = 10 * time.Second
-	// answerTimeout is how long a caller may take to take an answer that may be large. It is a program
-	// of this host, or a daemon.
+	// answerTimeout is how long a caller may take to take an answer that may be large. It is a
+	// program of this host, or a daemon.
 	answerTimeout = 30 * time.Second
 )
 

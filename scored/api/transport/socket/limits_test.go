@@ -169,8 +169,8 @@ func TestReadsTakeTurns(t *testing.T) {
 	}
 }
 
-// serveAt serves a handler at a socket, and returns a client that speaks one version of HTTP and takes
-// of an answer what fits into the smallest window.
+// serveAt serves a handler at a socket, and returns a client that speaks one version of HTTP and
+// takes of an answer what fits into the smallest window.
 func serveAt(t *testing.T, handler http.Handler, version string) *http.Transport {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
@@ -232,7 +232,8 @@ func TestAnswersThatNobodyTakes(t *testing.T) {
 	}
 }
 
-// A call counts until its answer has been taken, also the end that net/http writes after the handler.
+// A call counts until its answer has been taken, also the end that net/http writes after the
+// handler.
 func TestUntakenEndsCount(t *testing.T) {
 	const window = 64 << 10
 	returned := make(chan struct{}, 1)

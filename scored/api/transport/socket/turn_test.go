@@ -47,8 +47,8 @@ func callTo(ctx context.Context, l http.Handler, procedure string, uid uint32, b
 	l.ServeHTTP(httptest.NewRecorder(), r)
 }
 
-// Few calls of a user are handled at the same time, so that another's is never behind many. Requests
-// that still come have no turn.
+// Few calls of a user are handled at the same time, so that another's is never behind many.
+// Requests that still come have no turn.
 func TestCallsTakeTurns(t *testing.T) {
 	const submit, more = scorev1connect.JobServiceSubmitProcedure, 100
 	synctest.Test(t, func(t *testing.T) {
