@@ -33,7 +33,7 @@ type node struct {
 	planned     bool  // its last plan held a job
 	// fellSilent: the leader gave its stream up because it was silent.
 	fellSilent bool
-	suspects   map[string]suspicion       // what the nodes that watch it have reported
+	suspects   map[string]agentpb.Reachability       // what the nodes that watch it have reported
 	watches    []*agentpb.Watch_Neighbour // what it was told to watch
 	deadline   int64                      // NodeGrace, then nodeMemory, after the stream was lost
 

@@ -58,12 +58,6 @@ func (c *controller) silent(n *node) bool {
 	return n.lastMessage <= c.now-(c.silence()-linkCheck).Nanoseconds()
 }
 
-// suspicion is a node's finding about a node that it watches.
-type suspicion struct {
-	found agentpb.Reachability
-	at    int64 // when its report came
-}
-
 // onSuspicion handles a node's report on a node that it watches.
 func (c *controller) onSuspicion(from *node, m *agentpb.Suspicion) {
 	if !slices.ContainsFunc(from.watches, func(w *agentpb.Watch_Neighbour) bool { return w.GetNode() == m.GetNode() }) {
@@ -77,25 +71,21 @@ func (c *controller) onSuspicion(from *node, m *agentpb.Suspicion) {
 		delete(n.suspects, from.name)
 		return
 	case n.suspects == nil:
-		n.suspects = make(map[string]suspicion)
+		n.suspects = make(map[string]agentpb.Reachability)
 	}
-	n.suspects[from.name] = suspicion{m.GetFound(), c.now}
+	n.suspects[from.name] = m.GetFound()
 	c.checkSilent(n)
 }
 
-// checkSilent declares a node lost if neither the leader nor a neighbour can reach it. If only the
-// agent has ended, it may be restarting, and be slow to answer. What a neighbour found before the
-// stream ended counts only if the node has been silent too long, since a cable that is plugged in
-// again ends the stream, too.
+// checkSilent declares a node lost if it has been silent too long and a neighbour cannot reach it
+// either. That its stream ended is not enough: so it does when a cable is plugged in again, or the
+// host is too busy. If only the agent has ended, it may be restarting, and be slow to answer.
 func (c *controller) checkSilent(n *node) {
-	if n.link != nil || !n.inMatrix || c.now-c.began < c.silence().Nanoseconds() {
+	if n.link != nil || !n.inMatrix || !c.silent(n) || c.now-c.began < c.silence().Nanoseconds() {
 		return
 	}
-	for _, s := range n.suspects {
-		if s.at < n.cutAt && !c.silent(n) {
-			continue
-		}
-		if found := s.found; found == agentpb.Reachability_REACHABILITY_UNREACHABLE || found == agentpb.Reachability_REACHABILITY_HUNG && n.fellSilent {
+	for _, found := range n.suspects {
+		if found == agentpb.Reachability_REACHABILITY_UNREACHABLE || found == agentpb.Reachability_REACHABILITY_HUNG && n.fellSilent {
 			c.log("a silent node does not answer its neighbours either", zap.String("node", n.name))
 			n.deadline = 0
 			c.onNodeDeadline(n)
