@@ -33,9 +33,9 @@ type node struct {
 	planned     bool  // its last plan held a job
 	// fellSilent: the leader gave its stream up because it was silent.
 	fellSilent bool
-	suspects   map[string]agentpb.Reachability       // what the nodes that watch it have reported
-	watches    []*agentpb.Watch_Neighbour // what it was told to watch
-	deadline   int64                      // NodeGrace, then nodeMemory, after the stream was lost
+	suspects   map[string]agentpb.Reachability // what the nodes that watch it have reported
+	watches    []*agentpb.Watch_Neighbour      // what it was told to watch
+	deadline   int64                           // NodeGrace, then nodeMemory, after the stream was lost
 
 	drain *state.Drain  // nil: it takes new jobs
 	clock *agentpb.Ping // its last report on its clock and its problems, or nil
