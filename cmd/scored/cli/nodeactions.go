@@ -75,21 +75,14 @@ jobs that are left, and 'scored node resume' lets the nodes run new jobs again.
 const nodesHelp = `NODE is a name or a list of names: n1,n2 or "n[1-4,7]".`
 
 // parseNodes returns the names in lists of nodes, each once.
-func parseNodes(lists []string) (names []string, err error) {
-	given := make(map[string]bool)
+func parseNodes(lists []string) ([]string, error) {
+	var set cmdline.NodeSet
 	for _, list := range lists {
-		listed, err := cmdline.ParseNodes(list)
-		if err != nil {
+		if err := set.Add(list); err != nil {
 			return nil, fmt.Errorf("nodes %q: %w", list, err)
 		}
-		for _, name := range listed {
-			if !given[name] {
-				given[name] = true
-				names = append(names, name)
-			}
-		}
 	}
-	return names, nil
+	return set.Nodes, nil
 }
 
 // withNodes is like with, for a command whose arguments are nodes or lists of nodes. call gets each

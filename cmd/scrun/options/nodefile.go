@@ -37,30 +37,23 @@ func parseHosts(text string) ([]string, error) {
 // parseNodeFile reads the nodes of a file: the first word of each line is a node or a list of
 // nodes. Words behind it, as in mpirun's "n1 slots=4", and comments count for nothing, nor does a
 // node that is named again.
-func parseNodeFile(content string) (nodes []string, err error) {
-	seen := make(map[string]bool)
+func parseNodeFile(content string) ([]string, error) {
+	var set cmdline.NodeSet
 	for line := range strings.Lines(content) {
-		line, _, _ = strings.Cut(line, "#")
+		line, _, _ = strings.Cut(line, "#") // a comment
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			continue
 		}
-		named, err := cmdline.ParseNodes(strings.TrimSuffix(words[0], ","))
-		if err != nil {
+		if err := set.Add(strings.TrimSuffix(words[0], ",")); err != nil {
 			return nil, fmt.Errorf("the line %.80q: %w", line, err)
 		}
-		for _, node := range named {
-			if !seen[node] {
-				seen[node] = true
-				nodes = append(nodes, node)
-			}
-		}
-		if len(nodes) > cmdline.MaxNodes {
+		if len(set.Nodes) > cmdline.MaxNodes {
 			return nil, fmt.Errorf("the file names more than %d nodes", cmdline.MaxNodes)
 		}
 	}
-	if len(nodes) == 0 {
+	if len(set.Nodes) == 0 {
 		return nil, errors.New("the file names no nodes")
 	}
-	return nodes, nil
+	return set.Nodes, nil
 }
