@@ -3,6 +3,8 @@
 # the same of libscore1 and libscore-dev; and pmchannel.c, ring.f90 and pieces.f90, which use what the last has.
 set -eu
 export HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive
+# The programs of a checkout may be in the PATH of whoever runs the tests.
+export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 cd /root
 
 fail() {
